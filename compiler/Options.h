@@ -83,6 +83,8 @@ struct CompileOptions {
   std::string kvType = "f32";
   /// Most rows of a step of several sequences; 0 for the target's usual ones.
   int64_t rows = 0;
+  /// Most of them that have logits; 0 for one of each sequence.
+  int64_t outputs = 0;
   /// A name that a target answers to: see findTarget().
   std::string target = "cpu";
   std::string targetCpu = "native";

@@ -7,6 +7,7 @@
 
 using namespace baton;
 using namespace baton::compiler;
+using llvm::createStringError;
 using llvm::Error;
 using llvm::Expected;
 
@@ -42,12 +43,20 @@ compiler::Target::describe(const CompileOptions &options,
   if (!choosesByRows())
     descriptions->resize(1);
   if (options.batch) {
-    // All sequences may have a row, and logits, in one step.
+    // All sequences may have a row, and logits unless told otherwise, in one
+    // step.
     TargetDescription &whole = descriptions->front();
     whole.maxRows =
         options.rows ? options.rows : std::max(whole.maxRows, options.batch);
+    if (options.outputs > whole.maxRows)
+      return createStringError("--max-outputs=" + llvm::Twine(options.outputs) +
+                               " is more than the " +
+                               llvm::Twine(whole.maxRows) +
+                               " rows of a step; give a larger --max-rows");
     for (TargetDescription &description : *descriptions)
-      description.maxOutputs = std::min(description.maxRows, options.batch);
+      description.maxOutputs =
+          std::min(description.maxRows,
+                   options.outputs ? options.outputs : options.batch);
   }
   return descriptions;
 }

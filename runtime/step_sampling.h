@@ -27,6 +27,9 @@ enum BatonWanted : uint32_t {
   BATON_WANTED_TOKEN = 1,
   /// And log-probabilities.
   BATON_WANTED_LOGPROBS = 2,
+  /// Log-probabilities of a token that is given, and of the most likely ones,
+  /// by logits as they are: neither bias nor penalties change them.
+  BATON_WANTED_SCORE = 3,
 };
 
 struct BatonSampling {
@@ -39,7 +42,11 @@ struct BatonSampling {
   double frequency_penalty;
   /// 0: all tokens are candidates.
   uint64_t top_k;
-  uint64_t seed;
+  union {
+    uint64_t seed;
+    /// Of BATON_WANTED_SCORE: the token that is given.
+    uint64_t given;
+  };
   /// Of the token that is drawn, in its sequence.
   uint64_t position;
   /// Of logits that bias or penalties change: how many, and which line of the
@@ -49,7 +56,7 @@ struct BatonSampling {
   /// BatonWanted.
   uint32_t wanted;
   /// Log-probabilities of the most likely tokens, besides that of the one
-  /// drawn.
+  /// drawn or given.
   uint32_t likely;
 };
 
@@ -72,7 +79,7 @@ struct BatonLogprob {
 enum { BATON_MOST_LIKELY = 20 };
 
 struct BatonDraw {
-  /// -1 if a logit is infinite or not a number; BATON_NOT_DRAWN.
+  /// Or what was given; BATON_NOT_FINITE or BATON_NOT_DRAWN.
   BatonLogprob drawn;
   /// The most likely tokens first, of equal ones the lowest ids. Those that are
   /// not wanted have token BATON_NOT_DRAWN.
@@ -82,7 +89,11 @@ struct BatonDraw {
 /// Scratch of a block of threads that samples; a single thread needs none.
 enum { BATON_SAMPLE_SCRATCH_BYTES = 2560 };
 
-enum : int32_t { BATON_NOT_FINITE = -1, BATON_NOT_DRAWN = -2 };
+enum : int32_t {
+  /// A logit is infinite or not a number.
+  BATON_NOT_FINITE = -1,
+  BATON_NOT_DRAWN = -2
+};
 
 } // extern "C"
 

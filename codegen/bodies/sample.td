@@ -15,8 +15,9 @@ def SampleBody : Body<"sample",
            ReadsIntegers<["change_words"]>:$changes, Count:$change_words, Count:$line_words,
            Count:$rows, Count:$vocabulary, Scratch:$scratch)> {
   let description = [{
-    Draws a token from each row of logits, as the row's words of `sampling` say, a
-    `BatonSampling`; `draws` are `BatonDraw`s (runtime/step_sampling.h). `changes`
+    Draws a token from each row of logits, or scores one that is given, as the row's
+    words of `sampling` say, a `BatonSampling`; `draws` are `BatonDraw`s
+    (runtime/step_sampling.h). `changes`
     has lines of `line_words` words. A token's weight is a whole number: `e^((l -
     maximum) / temperature)` times a power of two, rounded. So sums are exact in any
     order. The weights of all candidates, times a number in `[0, 1)` that is made of

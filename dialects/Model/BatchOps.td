@@ -75,11 +75,12 @@ def Model_SampleOp : Model_PlainOp<"sample"> {
   let description = [{
     Row r of `sampling` says what is wanted of row r of the logits, as the words of a
     `BatonSampling` (runtime/step_sampling.h): bias and penalties, temperature, top-k,
-    top-p, min-p, seed and position, log-probabilities. `changes` has a line of
-    `BatonChange`s, three words each, for each sequence: the tokens whose logits bias
-    and penalties change. Row r of the result is a `BatonDraw`: the token, -1 where a
-    logit is not finite, and log-probabilities. A row's draw depends on nothing but
-    its logits, its row of `sampling` and the line that this names.
+    top-p, min-p, seed and position, log-probabilities, or those of a token that is
+    given. `changes` has a line of `BatonChange`s, three words each, for each
+    sequence: the tokens whose logits bias and penalties change. Row r of the result
+    is a `BatonDraw`: the token, -1 where a logit is not finite, and
+    log-probabilities. A row's draw depends on nothing but its logits, its row of
+    `sampling` and the line that this names.
 
     **Constraints:**
     - logits are `outputs x V x f32`

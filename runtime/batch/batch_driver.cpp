@@ -1,4 +1,4 @@
-//===- batch_driver.cpp - continues many texts at once -------------------===//
+//===- batch_driver.cpp - continues and scores many texts at once --------===//
 
 #include "runtime/batch/batch_driver.h"
 
@@ -18,16 +18,31 @@ namespace {
 constexpr size_t requests_per_sequence = 4;
 constexpr size_t least_requests = 256;
 
+/// That of the token, and of so many likely ones.
+void record(std::vector<TokenLogprob> &list, const BatonDraw &draw,
+            uint32_t likely) {
+  list.push_back({draw.drawn.token, draw.drawn.logprob});
+  for (uint32_t i = 0; i < likely && draw.likely[i].token >= 0; ++i)
+    list.push_back({draw.likely[i].token, draw.likely[i].logprob});
+}
+
 } // namespace
 
 struct BatchDriver::Sequence {
   Sequence(Job &job, uint32_t index, const BatchDriver &driver);
 
-  /// Tokens that have no keys and values yet; one at least.
-  uint64_t left() const { return tokens.size() - computed; }
-  /// Pages whose contents another text may have computed: logits of the last
-  /// token are wanted of this one.
-  uint64_t full_pages() const { return (tokens.size() - 1) / page_positions; }
+  /// Positions that are computed, for now.
+  uint64_t end() const { return tokens.size() - is_only_scored; }
+  /// Those of them that have no keys and values yet; one at least.
+  uint64_t left() const { return end() - computed; }
+  /// From this position on rows have logits, which are wanted of this text: of
+  /// each token that is still to be scored, of the last one else.
+  uint64_t first_output() const {
+    return (is_scored() ? tokens.size() : to_score) - 1;
+  }
+  bool is_scored() const { return to_score == scores_end; }
+  /// Pages whose contents another text may have computed.
+  uint64_t full_pages() const { return first_output() / page_positions; }
   std::span<const int32_t, page_positions> page_tokens(uint64_t entry) const {
     return std::span<const int32_t, page_positions>(
         tokens.data() + entry * page_positions, page_positions);
@@ -42,6 +57,10 @@ struct BatchDriver::Sequence {
   /// The prompt and what is generated.
   std::vector<int32_t> tokens;
   std::vector<TokenLogprob> logprobs;
+  const bool is_only_scored;
+  /// The next token to score, and where these end: nowhere but in the request's
+  /// first sequence there are any.
+  uint64_t to_score = 0, scores_end = 0;
   LogitChanges changes;
   /// Text that may be the beginning of a string that ends it.
   std::optional<StreamDecoder> decoder;
@@ -55,9 +74,9 @@ struct BatchDriver::Sequence {
   uint32_t page_count = 0;
   /// Those of its pages, from the first on, that are published.
   uint32_t published = 0;
-  /// In the step that is made, or runs; and whether its last one has logits.
-  uint32_t rows = 0;
-  bool finishes = false;
+  /// In the step that is made, or runs; and how many of them, the last ones,
+  /// have logits.
+  uint32_t rows = 0, outputs = 0;
   /// Of those that wait.
   Sequence *next = nullptr;
 };
@@ -76,14 +95,24 @@ struct BatchDriver::Job {
   uint32_t left;
   bool has_prompt = false;
   std::vector<BatchChoice> choices;
+  uint64_t scored_tokens = 0;
+  std::vector<TokenLogprob> scores;
   /// In BatchDriver::jobs.
   size_t place = 0;
 };
 
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
-    : job(job), index(index), changes(job.request.sampling, job.request.prompt,
-                                      job.prompt_size + job.max_new_tokens) {
+    : job(job), index(index), is_only_scored(job.request.is_only_scored()) {
+  if (!is_only_scored)
+    changes = LogitChanges(job.request.sampling, job.request.prompt,
+                           job.prompt_size + job.max_new_tokens);
+  if (index == 0 && job.request.score_from) {
+    to_score = *job.request.score_from;
+    scores_end = job.prompt_size;
+    job.scores.reserve((scores_end - to_score) *
+                       (1 + job.request.score_likely));
+  }
   // Workers wait while a token is recorded; growing may not happen then.
   tokens.reserve(job.prompt_size + job.max_new_tokens);
   tokens.assign(job.request.prompt.begin(), job.request.prompt.end());
@@ -166,6 +195,7 @@ BatchCounts BatchDriver::counts() const {
           .prompt_tokens = count.prompt_tokens,
           .cached_tokens = count.cached_tokens,
           .generated_tokens = count.generated_tokens,
+          .scored_tokens = count.scored_tokens,
           .preemptions = count.preemptions,
           .recomputed = count.recomputed};
 }
@@ -173,7 +203,7 @@ BatchCounts BatchDriver::counts() const {
 BatonStep BatchDriver::begin(std::span<int32_t>) {
   // The last step of a program that was stopped may not have been told of.
   for (Sequence *sequence : running)
-    sequence->rows = 0;
+    sequence->rows = sequence->outputs = 0;
   ready.clear();
   prompts.clear();
   outputs.clear();
@@ -198,8 +228,12 @@ void BatchDriver::take_results() {
   for (const auto *list : {&ready, &prompts})
     for (Sequence *sequence : *list)
       take_rows(*sequence);
-  for (uint32_t row = 0; row < outputs.size(); ++row)
-    take_token(*outputs[row], inputs.draws[row]);
+  const BatonDraw *draws = inputs.draws;
+  for (Sequence *sequence : outputs) {
+    const uint32_t many = std::exchange(sequence->outputs, 0);
+    take_draws(*sequence, {draws, many});
+    draws += many;
+  }
 }
 
 void BatchDriver::take_rows(Sequence &sequence) {
@@ -234,25 +268,39 @@ void BatchDriver::publish_pages(Sequence &sequence) {
   }
 }
 
+/// Of a row with logits each, which the sequence may end with.
+void BatchDriver::take_draws(Sequence &sequence,
+                             std::span<const BatonDraw> draws) {
+  Job &job = sequence.job;
+  for (const BatonDraw &draw : draws) {
+    const bool scores = !sequence.is_scored();
+    const uint64_t position =
+        scores ? sequence.to_score : sequence.tokens.size();
+    const int32_t token = draw.drawn.token;
+    if (token == BATON_NOT_FINITE)
+      return end(sequence, BatchFinish::Error,
+                 "logits at position " + std::to_string(position) +
+                     " are not finite");
+    if (token < 0 || static_cast<uint64_t>(token) >= shape.vocabulary ||
+        (scores && token != sequence.tokens[position]))
+      throw std::logic_error("a step has drawn token " + std::to_string(token));
+    if (!scores)
+      return take_token(sequence, draw);
+    record(job.scores, draw, job.request.score_likely);
+    ++sequence.to_score;
+    ++job.scored_tokens;
+    ++count.scored_tokens;
+  }
+  if (sequence.is_only_scored && sequence.is_scored())
+    end(sequence, BatchFinish::Length);
+}
+
 void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
   const Job &job = sequence.job;
   const BatchRequest &request = job.request;
   const int32_t token = draw.drawn.token;
-  if (token == BATON_NOT_FINITE)
-    return end(sequence, BatchFinish::Error,
-               "logits at position " + std::to_string(sequence.tokens.size()) +
-                   " are not finite");
-  if (token < 0 || static_cast<uint64_t>(token) >= shape.vocabulary)
-    throw std::logic_error("a step has drawn token " + std::to_string(token));
-  if (request.logprobs) {
-    auto record = [&](const BatonLogprob &of) {
-      sequence.logprobs.push_back({of.token, of.logprob});
-    };
-    record(draw.drawn);
-    for (uint32_t i = 0; i < *request.logprobs && draw.likely[i].token >= 0;
-         ++i)
-      record(draw.likely[i]);
-  }
+  if (request.logprobs)
+    record(sequence.logprobs, draw, *request.logprobs);
   sequence.tokens.push_back(token);
   if (auto changed = sequence.changes.generated(token); !changed.empty())
     changes_of(sequence)[&changed.front() - sequence.changes.all().data()] =
@@ -354,7 +402,7 @@ bool BatchDriver::admit(Sequence &sequence) {
   sequence.line = free_lines.back();
   const uint64_t available = pages.available();
   find_pages(sequence);
-  const uint64_t wanted = pages_of(sequence.tokens.size());
+  const uint64_t wanted = pages_of(sequence.end());
   const uint64_t spare = running.size() / 8;
   if (pages.available() < wanted - sequence.page_count + spare) {
     const int32_t *own = line(sequence);
@@ -430,7 +478,7 @@ void BatchDriver::leave(Sequence &sequence) {
   free_lines.push_back(sequence.line);
   sequence.published = 0;
   sequence.computed = 0;
-  sequence.rows = 0;
+  sequence.rows = sequence.outputs = 0;
   running.erase(std::find(running.begin(), running.end(), &sequence));
 }
 
@@ -464,7 +512,8 @@ void BatchDriver::deliver(Job &job) {
   own->request.prompt.clear();
   if (hooks.on_result)
     hooks.on_result({std::move(own->request), own->prompt_size,
-                     own->cached_tokens, std::move(own->choices)});
+                     own->cached_tokens, std::move(own->choices),
+                     own->scored_tokens, std::move(own->scores)});
   --unfinished;
 }
 
@@ -476,33 +525,12 @@ BatonStep BatchDriver::make_step() {
   choose_ready();
   choose_prompts();
 
-  uint32_t row = 0;
-  auto write_rows = [&](const Sequence &sequence, uint64_t rows) {
-    for (uint64_t i = 0; i < rows; ++i)
-      write_row(row++, sequence, sequence.computed + i);
-  };
-  // Rows with logits are the last ones. The chunk before them goes on there.
-  for (const Sequence *sequence : prompts)
-    if (!sequence->finishes)
-      write_rows(*sequence, sequence->rows);
-  for (const Sequence *sequence : prompts)
-    if (sequence->finishes)
-      write_rows(*sequence, sequence->rows - 1);
-  for (auto last = prompts.rbegin(); last != prompts.rend(); ++last)
-    if ((*last)->finishes && (*last)->rows > 1)
-      outputs.push_back(*last);
-  for (Sequence *sequence : prompts)
-    if (sequence->finishes && sequence->rows == 1)
-      outputs.push_back(sequence);
-  outputs.insert(outputs.end(), ready.begin(), ready.end());
-  for (uint32_t output = 0; output < outputs.size(); ++output) {
-    const Sequence &sequence = *outputs[output];
-    write_row(row++, sequence, sequence.computed + sequence.rows - 1);
-    write_sampling(output, sequence);
-  }
-
-  BatonStep step = {row, 0, static_cast<uint32_t>(outputs.size()), 0};
-  if (row == 0) {
+  uint32_t logits = 0;
+  for (const auto *list : {&ready, &prompts})
+    for (const Sequence *sequence : *list)
+      logits += sequence->outputs;
+  BatonStep step = {write_rows(), 0, logits, 0};
+  if (step.rows == 0) {
     if (!running.empty() || waiting)
       throw std::logic_error("of the texts that are left none can go on");
     return step;
@@ -512,11 +540,45 @@ BatonStep BatchDriver::make_step() {
   return step;
 }
 
-/// Texts with one token to compute. Where not all can have a row, they take
+/// Writes the rows of whoever was chosen. Returns how many there are.
+uint32_t BatchDriver::write_rows() {
+  uint32_t row = 0;
+  auto write = [&](const Sequence &sequence, uint32_t begin, uint32_t end) {
+    for (uint32_t i = begin; i < end; ++i)
+      write_row(row++, sequence, sequence.computed + i);
+  };
+  // Rows with logits are the last ones. The chunk before them goes on there.
+  for (const Sequence *sequence : prompts)
+    if (sequence->outputs == 0)
+      write(*sequence, 0, sequence->rows);
+  auto before_outputs = [](const Sequence &sequence) {
+    return sequence.rows - sequence.outputs;
+  };
+  for (const Sequence *sequence : prompts)
+    if (sequence->outputs)
+      write(*sequence, 0, before_outputs(*sequence));
+  for (auto last = prompts.rbegin(); last != prompts.rend(); ++last)
+    if ((*last)->outputs && before_outputs(**last))
+      outputs.push_back(*last);
+  for (Sequence *sequence : prompts)
+    if (sequence->outputs && !before_outputs(*sequence))
+      outputs.push_back(sequence);
+  outputs.insert(outputs.end(), ready.begin(), ready.end());
+  uint32_t output = 0;
+  for (const Sequence *sequence : outputs) {
+    write(*sequence, before_outputs(*sequence), sequence->rows);
+    for (uint32_t i = before_outputs(*sequence); i < sequence->rows; ++i)
+      inputs.sampling[output++] =
+          sampling_of(*sequence, sequence->computed + i);
+  }
+  return row;
+}
+
+/// Texts whose next row has logits. Where not all can have one, they take
 /// turns.
 void BatchDriver::choose_ready() {
   for (Sequence *sequence : running)
-    if (sequence->left() == 1)
+    if (sequence->computed >= sequence->first_output())
       ready.push_back(sequence);
   const size_t most = std::min(shape.max_rows, shape.max_outputs);
   if (ready.size() > most) {
@@ -534,12 +596,13 @@ void BatchDriver::choose_ready() {
   size_t kept = 0;
   for (Sequence *sequence : ready)
     if (sequence->state == Sequence::State::Running && has_page(*sequence)) {
-      sequence->rows = 1;
+      sequence->rows = sequence->outputs = 1;
       ready[kept++] = sequence;
     }
   ready.resize(kept);
 }
 
+/// And more rows of texts that are scored and have one.
 void BatchDriver::choose_prompts() {
   uint64_t rows = shape.max_rows - ready.size();
   uint64_t logits = shape.max_outputs - ready.size();
@@ -555,17 +618,23 @@ void BatchDriver::choose_prompts() {
     count_found(*sequence, before);
     if (is_computed_now(*sequence))
       continue;
-    uint64_t taken_rows = std::min(sequence->left(), rows);
-    sequence->finishes = taken_rows == sequence->left();
-    if (sequence->finishes && logits == 0) {
-      sequence->finishes = false;
-      if (--taken_rows == 0)
-        continue;
+    const uint64_t begin = sequence->computed + sequence->rows;
+    uint64_t more = std::min(sequence->end() - begin, rows);
+    const uint64_t before_logits =
+        std::max(sequence->first_output(), begin) - begin;
+    uint64_t with_logits = more - std::min(more, before_logits);
+    if (with_logits > logits) {
+      more -= with_logits - logits;
+      with_logits = logits;
     }
-    logits -= sequence->finishes ? 1 : 0;
-    rows -= taken_rows;
-    sequence->rows = static_cast<uint32_t>(taken_rows);
-    prompts.push_back(sequence);
+    if (more == 0)
+      continue;
+    rows -= more;
+    logits -= with_logits;
+    if (sequence->rows == 0)
+      prompts.push_back(sequence);
+    sequence->rows += static_cast<uint32_t>(more);
+    sequence->outputs += static_cast<uint32_t>(with_logits);
   }
 }
 
@@ -581,7 +650,7 @@ bool BatchDriver::is_computed_now(const Sequence &sequence) const {
   auto wanted = sequence.page_tokens(entry);
   for (const Sequence *other : prompts)
     if (other->computed / page_positions == entry &&
-        other->tokens.size() >= (entry + 1) * page_positions &&
+        other->end() >= (entry + 1) * page_positions &&
         (entry == 0 || parent(*other) == parent(sequence)) &&
         std::equal(wanted.begin(), wanted.end(),
                    other->page_tokens(entry).begin()))
@@ -617,24 +686,33 @@ void BatchDriver::write_row(uint32_t row, const Sequence &sequence,
                       static_cast<int32_t>(position % page_positions);
 }
 
-void BatchDriver::write_sampling(uint32_t output, const Sequence &sequence) {
+/// What is wanted of the row at a position.
+BatonSampling BatchDriver::sampling_of(const Sequence &sequence,
+                                       uint64_t position) const {
   const BatchRequest &request = sequence.job.request;
+  if (position + 1 < sequence.tokens.size()) {
+    BatonSampling score = {};
+    score.given = static_cast<uint64_t>(sequence.tokens[position + 1]);
+    score.wanted = BATON_WANTED_SCORE;
+    score.likely = request.score_likely;
+    return score;
+  }
   const SamplingOptions &options = request.sampling;
-  inputs.sampling[output] = {
-      .temperature = options.temperature,
-      .top_p = options.top_p,
-      .min_p = options.min_p,
-      .repetition_penalty = options.repetition_penalty,
-      .presence_penalty = options.presence_penalty,
-      .frequency_penalty = options.frequency_penalty,
-      .top_k = options.top_k,
-      // Continuations have neighbouring seeds.
-      .seed = options.seed + sequence.index,
-      .position = sequence.tokens.size(),
-      .changes = static_cast<uint32_t>(sequence.changes.all().size()),
-      .line = sequence.line,
-      .wanted = request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
-      .likely = request.logprobs.value_or(0)};
+  return {.temperature = options.temperature,
+          .top_p = options.top_p,
+          .min_p = options.min_p,
+          .repetition_penalty = options.repetition_penalty,
+          .presence_penalty = options.presence_penalty,
+          .frequency_penalty = options.frequency_penalty,
+          .top_k = options.top_k,
+          // Continuations have neighbouring seeds.
+          .seed = options.seed + sequence.index,
+          .position = sequence.tokens.size(),
+          .changes = static_cast<uint32_t>(sequence.changes.all().size()),
+          .line = sequence.line,
+          .wanted =
+              request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
+          .likely = request.logprobs.value_or(0)};
 }
 
 BatonChange *BatchDriver::changes_of(const Sequence &sequence) {

@@ -1,8 +1,11 @@
-//===- batch_driver.h - continues many texts at once ---------------------===//
+//===- batch_driver.h - continues and scores many texts at once ----------===//
 //
 // Continuous batching: texts come and go between any two steps. In a step each
-// text that has one token to compute has one row, with logits; the rest of the
-// rows go to prompts, in chunks, the oldest text first.
+// text whose next row has logits has that; the rest of the rows, and of those
+// with logits, go to prompts, in chunks, the oldest text first.
+//
+// Of a prompt that is scored the rows before the tokens in question have
+// logits, too. A token is scored once, also if its text is computed again.
 //
 // A text is admitted, first come first served, when a line of the table of
 // pages and pages for all of its tokens are free. It begins behind the pages
@@ -68,6 +71,7 @@ struct BatchCounts {
   uint64_t prompt_tokens = 0;
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
+  uint64_t scored_tokens = 0;
   uint64_t preemptions = 0;
   /// Rows that were computed again because of them.
   uint64_t recomputed = 0;
@@ -123,6 +127,7 @@ private:
   void take_results();
   void take_rows(Sequence &sequence);
   void publish_pages(Sequence &sequence);
+  void take_draws(Sequence &sequence, std::span<const BatonDraw> draws);
   void take_token(Sequence &sequence, const BatonDraw &draw);
   bool ends_text(Sequence &sequence, int32_t token) const;
 
@@ -144,10 +149,11 @@ private:
   BatonStep make_step();
   void choose_ready();
   void choose_prompts();
+  uint32_t write_rows();
   bool is_computed_now(const Sequence &sequence) const;
   bool has_page(Sequence &sequence);
   void write_row(uint32_t row, const Sequence &sequence, uint64_t position);
-  void write_sampling(uint32_t output, const Sequence &sequence);
+  BatonSampling sampling_of(const Sequence &sequence, uint64_t position) const;
   int32_t *line(const Sequence &sequence);
   /// Of the sequence's line.
   BatonChange *changes_of(const Sequence &sequence);
@@ -173,7 +179,8 @@ private:
   uint64_t refused_pages = 0;
   /// Of those with a row, which is next where not all can have one.
   size_t turn = 0;
-  /// Of the step that runs: who has rows, and who has the logits' rows.
+  /// Of the step that runs: who has rows, and who has those with logits, in
+  /// their order.
   std::vector<Sequence *> ready, prompts, outputs;
 
   std::atomic<uint64_t> unfinished = 0;
@@ -189,7 +196,7 @@ private:
   struct {
     std::atomic<uint64_t> steps = 0, rows = 0, prompt_tokens = 0,
                           cached_tokens = 0, generated_tokens = 0,
-                          preemptions = 0, recomputed = 0;
+                          scored_tokens = 0, preemptions = 0, recomputed = 0;
   } count;
 };
 

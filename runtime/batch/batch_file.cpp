@@ -2,6 +2,7 @@
 
 #include "runtime/batch/batch_file.h"
 
+#include "runtime/batch/score_json.h"
 #include "runtime/error.h"
 #include "runtime/files/temporary.h"
 #include "runtime/weights/message.h"
@@ -108,12 +109,12 @@ std::string RequestFile::place(const Line &line) const {
   return file.string() + ":" + std::to_string(line.number) + ": ";
 }
 
-std::optional<BatchRequest>
+std::vector<BatchRequest>
 RequestFile::read(size_t index, const BatchFormat &format, std::string &error) {
   const Line &line = lines[index];
   if (!line.fault.empty()) {
     error = error_line(line.number, place(line) + line.fault);
-    return std::nullopt;
+    return {};
   }
   std::string text(line.bytes, '\0');
   stream.seekg(static_cast<std::streamoff>(line.offset));
@@ -123,21 +124,40 @@ RequestFile::read(size_t index, const BatchFormat &format, std::string &error) {
     throw Error(place(line) + "has changed since it was read first");
   RequestOrigin origin;
   try {
-    BatchRequest request = parse_request(json, format, origin);
-    request.tag = index;
-    origins[index] = std::move(origin);
-    return request;
+    std::vector<BatchRequest> requests;
+    if (format.scores)
+      requests = parse_scores(json, format, origin);
+    else
+      requests.push_back(parse_request(json, format, origin));
+    for (BatchRequest &request : requests)
+      request.tag = index;
+    open[index] = {std::move(origin), std::vector<BatchResult>(requests.size()),
+                   requests.size()};
+    return requests;
   } catch (const Error &failure) {
     error = error_line(origin, place(line) + failure.what());
-    return std::nullopt;
+    return {};
   }
 }
 
-std::string RequestFile::result(const BatchResult &result,
-                                const BatchFormat &format) {
+std::optional<RequestFile::Result>
+RequestFile::result(BatchResult &&result, const BatchFormat &format) {
   const size_t index = result.request.tag;
-  auto origin = origins.extract(index);
-  return result_line(origin.mapped(), result, format, place(lines[index]));
+  OpenLine &line = open.at(index);
+  line.results[result.request.part] = std::move(result);
+  if (--line.left)
+    return std::nullopt;
+  const OpenLine whole = std::move(open.extract(index).mapped());
+  const std::string at = place(lines[index]);
+  bool failed = false;
+  for (const BatchResult &each : whole.results)
+    for (const BatchChoice &choice : each.choices)
+      failed |= choice.finish == BatchFinish::Error;
+  return Result{
+      format.scores
+          ? scores_line(whole.origin, whole.results, format, at)
+          : result_line(whole.origin, whole.results.front(), format, at),
+      failed};
 }
 
 ResultFile::ResultFile(fs::path path, const RequestFile &requests)

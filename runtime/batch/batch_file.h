@@ -43,12 +43,17 @@ public:
   /// What a result is of.
   static std::optional<std::string> result_key(const nlohmann::json &result);
 
-  /// The request of a line, whose tag is `index`; or nothing, and its result is
-  /// the error line. Throws Error when the file cannot be read any more.
-  std::optional<BatchRequest> read(size_t index, const BatchFormat &format,
-                                   std::string &error);
-  /// The line for the result of a request that was read.
-  std::string result(const BatchResult &result, const BatchFormat &format);
+  /// The requests of a line, of which several may be scored, whose tags are
+  /// `index`; or none, and its result is the error line. Throws Error when the
+  /// file cannot be read any more.
+  std::vector<BatchRequest> read(size_t index, const BatchFormat &format,
+                                 std::string &error);
+  struct Result {
+    std::string line;
+    bool failed;
+  };
+  /// Of a line that was read, with the last of its requests' results.
+  std::optional<Result> result(BatchResult &&result, const BatchFormat &format);
 
 private:
   struct Line {
@@ -66,8 +71,14 @@ private:
   std::vector<Line> lines;
   /// By keys: "=" and the id, or "#" and the number.
   std::unordered_map<std::string, size_t> places;
-  /// Of those that were read and have no result yet.
-  std::unordered_map<size_t, RequestOrigin> origins;
+  /// Of one that was read and has no result yet.
+  struct OpenLine {
+    RequestOrigin origin;
+    /// Of its requests; so many are not there yet.
+    std::vector<BatchResult> results;
+    size_t left;
+  };
+  std::unordered_map<size_t, OpenLine> open;
 };
 
 class ResultFile {

@@ -1,4 +1,4 @@
-//===- batch_request.cpp - one of many texts to continue -----------------===//
+//===- batch_request.cpp - one of many texts to continue or score --------===//
 
 #include "runtime/batch/batch_request.h"
 
@@ -47,6 +47,47 @@ std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
   return std::nullopt;
 }
 
+/// Of the prompt's size; without the key.
+std::optional<std::string> find_size_fault(const BatchRequest &request,
+                                           const BatchCapacities &shape) {
+  const bool generates = !request.is_only_scored();
+  const uint64_t size = request.prompt.size();
+  // The last token is never computed on: where nothing is generated it needs
+  // no position.
+  if (generates ? size >= shape.max_positions
+                : size > uint64_t(shape.max_positions) + 1)
+    return std::to_string(size) + " tokens" +
+           (generates ? " and a new one" : "") +
+           " do not fit into the program's " +
+           std::to_string(shape.max_positions) +
+           " positions; compile with a larger --max-seq";
+  const uint64_t positions = size + most_new_tokens(request, shape) - 1;
+  if (pages_of(positions) > shape.pages)
+    return "its " + std::to_string(size) + " tokens " +
+           (generates ? "and those behind it " : "") + "take " +
+           std::to_string(pages_of(positions)) + " pages of " +
+           std::to_string(page_positions) + " positions, and there are " +
+           std::to_string(shape.pages) + "; give a larger --kv-memory" +
+           (generates ? " or a smaller max_new_tokens" : "");
+  return std::nullopt;
+}
+
+std::optional<std::string> find_score_fault(const BatchRequest &request) {
+  if (!request.score_from)
+    return std::nullopt;
+  if (request.prompt.size() < 2)
+    return "prompt_logprobs: the first token has none; give a second one";
+  if (*request.score_from < 1 || *request.score_from >= request.prompt.size())
+    return "score_from: expected 1 to " +
+           std::to_string(request.prompt.size() - 1) + ", the last of the " +
+           std::to_string(request.prompt.size()) + " tokens";
+  if (request.score_likely > most_logprobs)
+    return "prompt_logprobs: expected 0 to " + std::to_string(most_logprobs);
+  if (request.is_only_scored() && request.n != 1)
+    return "n: expected 1 beside max_new_tokens 0, where nothing is generated";
+  return std::nullopt;
+}
+
 } // namespace
 
 std::string_view batch_finish_name(BatchFinish finish) {
@@ -65,34 +106,35 @@ std::string_view batch_finish_name(BatchFinish finish) {
 
 uint64_t most_new_tokens(const BatchRequest &request,
                          const BatchCapacities &shape) {
+  // There may be a position less than tokens of the prompt.
+  if (request.is_only_scored())
+    return 0;
   return std::min<uint64_t>(request.max_new_tokens,
                             shape.max_positions - request.prompt.size());
 }
 
-std::optional<std::string> find_request_fault(const BatchRequest &request,
-                                              const BatchCapacities &shape) {
-  const size_t size = request.prompt.size();
-  if (size == 0)
-    return "prompt: there is no token; give at least one";
-  for (int32_t token : request.prompt)
-    if (auto fault = find_token_fault("prompt", token, shape))
+std::optional<std::string> find_tokens_fault(const std::string &key,
+                                             std::span<const int32_t> tokens,
+                                             const BatchCapacities &shape) {
+  for (int32_t token : tokens)
+    if (auto fault = find_token_fault(key, token, shape))
       return fault;
-  if (size >= shape.max_positions)
-    return "prompt: " + std::to_string(size) +
-           " tokens and a new one do not fit into the program's " +
-           std::to_string(shape.max_positions) +
-           " positions; compile with a larger --max-seq";
-  if (request.max_new_tokens == 0)
+  return std::nullopt;
+}
+
+std::optional<std::string> find_request_fault(const BatchRequest &request,
+                                              const BatchCapacities &shape,
+                                              const std::string &prompt_key) {
+  if (request.prompt.empty())
+    return prompt_key + ": there is no token; give at least one";
+  if (auto fault = find_tokens_fault(prompt_key, request.prompt, shape))
+    return fault;
+  if (request.is_only_scored() && !request.score_from)
     return "max_new_tokens: expected at least 1";
-  // The last token is never computed on.
-  const uint64_t positions = size + most_new_tokens(request, shape) - 1;
-  if (pages_of(positions) > shape.pages)
-    return "prompt: its " + std::to_string(size) +
-           " tokens and those behind it take " +
-           std::to_string(pages_of(positions)) + " pages of " +
-           std::to_string(page_positions) + " positions, and there are " +
-           std::to_string(shape.pages) +
-           "; give a larger --kv-memory or a smaller max_new_tokens";
+  if (auto fault = find_size_fault(request, shape))
+    return prompt_key + ": " + *fault;
+  if (auto fault = find_score_fault(request))
+    return fault;
   if (request.n == 0 || request.n > most_continuations)
     return "n: expected 1 to " + std::to_string(most_continuations);
   if (request.logprobs.value_or(0) > most_logprobs)

@@ -1,4 +1,4 @@
-//===- batch_request.h - one of many texts to continue -------------------===//
+//===- batch_request.h - one of many texts to continue or score ----------===//
 
 #ifndef BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 #define BATON_RUNTIME_BATCH_BATCH_REQUEST_H
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,11 +25,21 @@ struct TokenLogprob {
 };
 
 struct BatchRequest {
+  /// Nothing is generated.
+  bool is_only_scored() const { return max_new_tokens == 0; }
+
   std::string id;
-  /// At least one token; less than max_positions.
+  /// At least one token; less than max_positions, or, of one that is only
+  /// scored, one more than these.
   std::vector<int32_t> prompt;
-  /// At least one. As many as fit behind the prompt, if these are more.
+  /// At least one; 0 of a prompt that is only scored, whose last token is not
+  /// computed on. As many as fit behind the prompt, if these are more.
   uint64_t max_new_tokens = 1;
+  /// The prompt's tokens from this position on, at least 1, are scored: their
+  /// log-probabilities behind all tokens before them are wanted, without bias
+  /// or penalties, and those of so many of the most likely ones beside each.
+  std::optional<uint64_t> score_from = {};
+  uint32_t score_likely = 0;
   SamplingOptions sampling;
   /// A text ends behind the first of these tokens, and behind the token that
   /// completes the first of these strings.
@@ -41,6 +52,7 @@ struct BatchRequest {
   std::optional<uint32_t> logprobs = {};
   /// Whatever whoever asks knows it by.
   uint64_t tag = 0;
+  uint32_t part = 0;
 };
 
 enum class BatchFinish { Stop, Length, Error, Cancelled };
@@ -65,6 +77,10 @@ struct BatchResult {
   uint64_t cached_tokens = 0;
   /// request.n of them.
   std::vector<BatchChoice> choices;
+  /// Tokens of the prompt that were scored, and for each its own, then those of
+  /// request.score_likely others, of fewer where the vocabulary has fewer.
+  uint64_t scored_tokens = 0;
+  std::vector<TokenLogprob> scores = {};
 };
 
 /// The most log-probabilities beside each token.
@@ -77,9 +93,14 @@ uint64_t most_new_tokens(const BatchRequest &request,
                          const BatchCapacities &shape);
 
 /// Why a program cannot take a request, or nothing. Starts with the key of a
-/// request (runtime/batch/batch_file.h).
-std::optional<std::string> find_request_fault(const BatchRequest &request,
-                                              const BatchCapacities &shape);
+/// request (runtime/batch/request_json.h); that of the prompt is given.
+std::optional<std::string>
+find_request_fault(const BatchRequest &request, const BatchCapacities &shape,
+                   const std::string &prompt_key = "prompt");
+/// The same of tokens alone.
+std::optional<std::string> find_tokens_fault(const std::string &key,
+                                             std::span<const int32_t> tokens,
+                                             const BatchCapacities &shape);
 
 } // namespace baton
 

@@ -2,12 +2,13 @@
 
 #include "runtime/batch/request_json.h"
 
+#include "runtime/batch/json_keys.h"
+#include "runtime/batch/token_json.h"
 #include "runtime/error.h"
 #include "runtime/weights/message.h"
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <string_view>
 
 namespace baton {
@@ -16,63 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
-
-/// The keys of an object, read one by one; null is as if it was not there.
-class Keys {
-public:
-  Keys(const Json &object, std::vector<std::string> names) : object(object) {
-    for (const auto &entry : object.items())
-      if (std::find(names.begin(), names.end(), entry.key()) == names.end())
-        throw Error("there is no key " + quote_name(entry.key()) +
-                    nearest_text(entry.key(), names));
-  }
-
-  const Json *find(const char *key) const {
-    auto found = object.find(key);
-    return found == object.end() || found->is_null() ? nullptr : &*found;
-  }
-  bool has(const char *key) const { return find(key); }
-
-  uint64_t whole(const char *key, uint64_t usual) const {
-    const Json *value = find(key);
-    if (!value)
-      return usual;
-    if (!value->is_number_unsigned())
-      throw Error(std::string(key) +
-                  ": expected a whole number that is not negative");
-    return value->get<uint64_t>();
-  }
-  uint32_t small(const char *key, uint32_t usual) const {
-    return static_cast<uint32_t>(std::min<uint64_t>(
-        whole(key, usual), std::numeric_limits<uint32_t>::max()));
-  }
-  double number(const char *key, double usual) const {
-    const Json *value = find(key);
-    if (!value)
-      return usual;
-    if (!value->is_number())
-      throw Error(std::string(key) + ": expected a number");
-    return value->get<double>();
-  }
-  std::string text(const char *key) const {
-    const Json *value = find(key);
-    if (!value)
-      return "";
-    if (!value->is_string())
-      throw Error(std::string(key) + ": expected a text");
-    return value->get<std::string>();
-  }
-  /// One that asks for nothing that there is not.
-  void expect(const char *key, const Json &usual) const {
-    const Json *value = find(key);
-    if (value && *value != usual)
-      throw Error(std::string(key) + ": only " + usual.dump() +
-                  " is supported");
-  }
-
-private:
-  const Json &object;
-};
 
 /// Of both kinds of requests.
 const std::vector<std::string> common_keys = {"prompt",
@@ -92,39 +36,6 @@ const std::vector<std::string> common_keys = {"prompt",
 std::vector<std::string> with_keys(std::vector<std::string> more) {
   more.insert(more.end(), common_keys.begin(), common_keys.end());
   return more;
-}
-
-std::vector<int32_t> parse_tokens(const char *key, const Json &list) {
-  std::vector<int32_t> tokens;
-  if (list.is_array())
-    for (const Json &token : list) {
-      if (!token.is_number_integer())
-        break;
-      // Those out of range are out of the vocabulary, too.
-      tokens.push_back(static_cast<int32_t>(std::clamp<int64_t>(
-          token.is_number_unsigned() && token.get<uint64_t>() > INT32_MAX
-              ? INT32_MAX
-              : token.get<int64_t>(),
-          -1, INT32_MAX)));
-    }
-  if (!list.is_array() || tokens.size() != list.size())
-    throw Error(std::string(key) + ": expected a list of token ids");
-  return tokens;
-}
-
-std::vector<int32_t> encode(const char *key, const Json &text,
-                            const BatchFormat &format) {
-  if (!text.is_string())
-    throw Error(std::string(key) + ": expected a text");
-  if (!format.tokenizer)
-    throw Error(std::string(key) + ": " + format.no_tokenizer);
-  const auto &bytes = text.get_ref<const std::string &>();
-  if (!format.bytes)
-    return format.tokenizer->encode(bytes);
-  std::vector<int32_t> tokens;
-  for (unsigned char byte : bytes)
-    tokens.push_back(byte);
-  return tokens;
 }
 
 std::vector<std::string> parse_stop(const Json &value) {
@@ -161,7 +72,7 @@ std::vector<SamplingOptions::Bias> parse_bias(const Json &value) {
 }
 
 /// What both kinds of requests say alike.
-void parse_common(const Keys &keys, const BatchFormat &format,
+void parse_common(const JsonKeys &keys, const BatchFormat &format,
                   double usual_temperature, BatchRequest &request) {
   SamplingOptions &sampling = request.sampling;
   const bool draws =
@@ -193,23 +104,30 @@ void parse_common(const Keys &keys, const BatchFormat &format,
 
 BatchRequest parse_own(const Json &line, const BatchFormat &format,
                        RequestOrigin &origin) {
-  Keys keys(line, with_keys({"id", "tokens", "max_new_tokens"}));
+  JsonKeys keys(line, with_keys({"id", "tokens", "max_new_tokens",
+                                 "prompt_logprobs", "score_from"}));
   if (keys.has("prompt") == keys.has("tokens"))
     throw Error("give either prompt, a text, or tokens, a list of token ids");
   BatchRequest request;
   const Json *tokens = keys.find("tokens");
   request.prompt = tokens ? parse_tokens("tokens", *tokens)
-                          : encode("prompt", *keys.find("prompt"), format);
+                          : encode_text("prompt", *keys.find("prompt"), format);
   // Bytes stand for tokens where there is text.
   origin.text = format.tokenizer && !(format.bytes && tokens);
   request.max_new_tokens = keys.whole("max_new_tokens", format.max_new_tokens);
+  if (keys.has("prompt_logprobs")) {
+    request.score_from = keys.whole("score_from", 1);
+    request.score_likely = keys.small("prompt_logprobs", 0);
+  } else if (keys.has("score_from")) {
+    throw Error("score_from: is for prompt_logprobs; give both");
+  }
   parse_common(keys, format, 0, request);
   return request;
 }
 
 BatchRequest parse_openai(const Json &line, const BatchFormat &format,
                           RequestOrigin &origin) {
-  Keys outer(line, {"custom_id", "method", "url", "body"});
+  JsonKeys outer(line, {"custom_id", "method", "url", "body"});
   if (outer.text("method") != "POST")
     throw Error("method: expected \"POST\"");
   const std::string url = outer.text("url");
@@ -221,8 +139,9 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
   const Json *body = outer.find("body");
   if (!body || !body->is_object())
     throw Error("body: expected an object");
-  Keys keys(*body, with_keys({"model", "max_tokens", "user", "stream",
-                              "stream_options", "echo", "best_of", "suffix"}));
+  JsonKeys keys(*body,
+                with_keys({"model", "max_tokens", "user", "stream",
+                           "stream_options", "echo", "best_of", "suffix"}));
   origin.model = keys.text("model");
   keys.text("user");
   keys.expect("stream", false);
@@ -238,7 +157,7 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
     throw Error("prompt: expected one text, or one list of token ids; give "
                 "each a line of its own");
   request.prompt = tokens ? parse_tokens("prompt", *prompt)
-                          : encode("prompt", *prompt, format);
+                          : encode_text("prompt", *prompt, format);
   origin.text = format.tokenizer.has_value();
   request.max_new_tokens = keys.whole("max_tokens", format.max_new_tokens);
   parse_common(keys, format, 1, request);
@@ -256,34 +175,6 @@ std::string text_of(const BatchChoice &choice, const BatchRequest &request,
   for (const std::string &stop : request.stop_strings)
     end = std::min(end, text.find(stop));
   return text.substr(0, end);
-}
-
-std::string token_text(int32_t token, const BatchFormat &format) {
-  return format.tokenizer ? std::string(format.tokenizer->token_bytes(token))
-                          : std::to_string(token);
-}
-
-OrderedJson own_logprobs(const BatchChoice &choice, const RequestOrigin &origin,
-                         const BatchFormat &format) {
-  auto entry = [&](const TokenLogprob &of) {
-    OrderedJson json = {{"token", of.token}};
-    if (origin.text)
-      json["text"] = token_text(of.token, format);
-    json["logprob"] = of.logprob;
-    return json;
-  };
-  const size_t each = choice.logprobs.size() / choice.tokens.size();
-  auto list = OrderedJson::array();
-  for (size_t i = 0; i < choice.logprobs.size(); i += each) {
-    OrderedJson json = entry(choice.logprobs[i]);
-    if (each > 1) {
-      json["top"] = OrderedJson::array();
-      for (size_t j = 1; j < each; ++j)
-        json["top"].push_back(entry(choice.logprobs[i + j]));
-    }
-    list.push_back(std::move(json));
-  }
-  return list;
 }
 
 OrderedJson openai_logprobs(const BatchChoice &choice,
@@ -318,9 +209,8 @@ OrderedJson own_choice(const RequestOrigin &origin, const BatchChoice &choice,
     json["text"] = text_of(choice, request, format);
   json["finish_reason"] = batch_finish_name(choice.finish);
   if (request.logprobs)
-    json["logprobs"] = choice.logprobs.empty()
-                           ? OrderedJson::array()
-                           : own_logprobs(choice, origin, format);
+    json["logprobs"] = logprobs_json(choice.logprobs, choice.tokens.size(),
+                                     *request.logprobs, origin.text, format);
   if (choice.finish == BatchFinish::Error)
     json["error"] = {{"message", place + choice.error}};
   return json;
@@ -332,6 +222,10 @@ OrderedJson own_result(const RequestOrigin &origin, const BatchResult &result,
   auto add_counts = [&] {
     json["prompt_tokens"] = result.prompt_tokens;
     json["cached_tokens"] = result.cached_tokens;
+    if (auto from = result.request.score_from)
+      json["prompt_logprobs"] =
+          logprobs_json(result.scores, result.scored_tokens,
+                        result.request.score_likely, origin.text, format);
   };
   if (result.choices.size() > 1) {
     add_counts();
@@ -382,11 +276,6 @@ OrderedJson openai_result(const RequestOrigin &origin,
           {"error", nullptr}};
 }
 
-/// Tokens need not be text.
-std::string line_text(const OrderedJson &json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-}
-
 OrderedJson openai_error(const RequestOrigin &origin, const char *code,
                          const std::string &message) {
   return {{"id", "batch-" + origin.id},
@@ -406,6 +295,10 @@ std::optional<std::string> request_id(const nlohmann::json &line) {
         return found->dump();
     }
   return std::nullopt;
+}
+
+std::string line_text(const OrderedJson &json) {
+  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 BatchRequest parse_request(const nlohmann::json &line,

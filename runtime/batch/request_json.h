@@ -10,15 +10,16 @@
 //    "body": {"model": "m", "prompt": "Once upon", "max_tokens": 32}}
 //
 // and its result looks accordingly. A key that is not known is an error: one
-// that is misspelt would change an answer silently.
+// that is misspelt would change an answer silently. Texts to score have lines
+// of their own (runtime/batch/score_json.h).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_BATCH_REQUEST_JSON_H
 #define BATON_RUNTIME_BATCH_REQUEST_JSON_H
 
+#include "runtime/batch/batch_format.h"
 #include "runtime/batch/batch_request.h"
-#include "runtime/tokenizer/tokenizer.h"
 
 #include <nlohmann/json.hpp>
 
@@ -27,20 +28,6 @@
 
 namespace baton {
 
-/// What requests need to be understood.
-struct BatchFormat {
-  BatchCapacities shape;
-  /// Of requests that do not say.
-  uint64_t max_new_tokens = 1;
-  /// Of all.
-  std::vector<int32_t> stop_tokens = {};
-  /// What makes tokens of text; or, with `bytes`, each byte is one.
-  std::optional<Tokenizer> tokenizer = {};
-  bool bytes = false;
-  /// Why there is no tokenizer, and what to do.
-  std::string no_tokenizer = {};
-};
-
 /// Where a request comes from, which its result shows.
 struct RequestOrigin {
   std::string id;
@@ -48,6 +35,10 @@ struct RequestOrigin {
   /// Whether results have text.
   bool text = false;
   std::string model = {};
+  /// Of one that is scored: whether single tokens are compared; else of how
+  /// many likely tokens beside each one there are log-probabilities, if of any.
+  bool choices = false;
+  std::optional<uint32_t> logprobs = {};
 };
 
 /// The id of a request, or nothing.
@@ -56,6 +47,9 @@ std::optional<std::string> request_id(const nlohmann::json &line);
 /// Reads a line that has an id. Throws Error that names the key.
 BatchRequest parse_request(const nlohmann::json &line,
                            const BatchFormat &format, RequestOrigin &origin);
+
+/// As text. Bytes of tokens need not be text.
+std::string line_text(const nlohmann::ordered_json &json);
 
 /// One line, without its end. `place` stands before errors, "IN.jsonl:7: ".
 std::string result_line(const RequestOrigin &origin, const BatchResult &result,

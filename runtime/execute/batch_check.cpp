@@ -142,13 +142,16 @@ std::optional<std::string>
 BatchCheck::find_sampling_fault(uint32_t output,
                                 const BatchInputs &inputs) const {
   const BatonSampling &sampling = inputs.sampling[output];
-  auto fault = [&](std::string_view member, uint32_t value, uint32_t most) {
+  auto fault = [&](std::string_view member, uint64_t value, uint64_t most) {
     return element_text("sampling", output) + "." + std::string(member) +
            " is " + std::to_string(value) + ", expected 0 to " +
            std::to_string(most);
   };
-  if (sampling.wanted > BATON_WANTED_LOGPROBS)
-    return fault("wanted", sampling.wanted, BATON_WANTED_LOGPROBS);
+  if (sampling.wanted > BATON_WANTED_SCORE)
+    return fault("wanted", sampling.wanted, BATON_WANTED_SCORE);
+  if (sampling.wanted == BATON_WANTED_SCORE &&
+      sampling.given >= shape.vocabulary)
+    return fault("given", sampling.given, shape.vocabulary - 1);
   if (sampling.likely > BATON_MOST_LIKELY)
     return fault("likely", sampling.likely, BATON_MOST_LIKELY);
   if (sampling.changes > shape.max_changes)

@@ -34,7 +34,8 @@ public:
   /// - a page that is written is at one entry of one sequence, of all entries
   ///   that its rows may read;
   /// - what is wanted of rows with logits names a line of changes, and no more
-  ///   of them, and of likely tokens, than there are.
+  ///   of them, and of likely tokens, than there are, and a token that is given
+  ///   is one.
   /// O(rows + those entries).
   std::optional<std::string> find_fault(const BatonStep &step,
                                         const BatchInputs &inputs);

@@ -1,4 +1,4 @@
-//===- batch_command.cpp - continues many texts at once ------------------===//
+//===- batch_command.cpp - continues or scores many texts at once --------===//
 
 #include "runtime/main/commands.h"
 
@@ -77,6 +77,7 @@ BatchFormat find_format(const Metadata &metadata,
                         const BatchCommandOptions &options) {
   const std::filesystem::path folder = weights_folder(options.run);
   BatchFormat format;
+  format.scores = options.scores;
   format.max_new_tokens = options.max_new_tokens;
   format.stop_tokens = read_stop_tokens(folder);
   try {
@@ -104,7 +105,8 @@ public:
 
   /// Returns when all have results, or a signal came.
   void run(Execution &execution, bool quiet) {
-    Progress progress("continuing texts", quiet);
+    Progress progress(format.scores ? "scoring texts" : "continuing texts",
+                      quiet);
     Interruptible interruptible(execution.stop);
     feed();
     while (driver.has_work() && !is_interrupted()) {
@@ -114,8 +116,8 @@ public:
         ResultQueue::State state;
         do {
           state = queue.take(finished, 100ms);
-          for (const BatchResult &result : finished)
-            write(result);
+          for (BatchResult &result : finished)
+            write(std::move(result));
           feed();
           progress.update(results.size(), requests.size(), progress_text());
         } while (state == ResultQueue::State::Open);
@@ -135,6 +137,12 @@ public:
         std::chrono::duration<double>(BatchClock::now() - start).count(), 1e-9);
   }
   uint64_t failed() const { return errors; }
+  bool scores() const { return format.scores; }
+  /// What the run is for.
+  uint64_t tokens() const {
+    const BatchCounts counts = driver.counts();
+    return scores() ? counts.scored_tokens : counts.generated_tokens;
+  }
 
 private:
   /// Hands over what there is room for.
@@ -143,32 +151,33 @@ private:
       if (results.has(next))
         continue;
       std::string error;
-      if (!pending)
+      if (pending.empty()) {
         pending = requests.read(next, format, error);
-      if (!pending) {
+        handed_over = 0;
+      }
+      if (pending.empty()) {
         results.append(next, error);
         ++errors;
-      } else if (!driver.submit(std::move(*pending))) {
-        return;
       }
-      pending.reset();
+      for (; handed_over < pending.size(); ++handed_over)
+        if (!driver.submit(std::move(pending[handed_over])))
+          return;
+      pending.clear();
     }
   }
 
-  void write(const BatchResult &result) {
-    results.append(result.request.tag, requests.result(result, format));
-    for (const BatchChoice &choice : result.choices)
-      if (choice.finish == BatchFinish::Error) {
-        ++errors;
-        break;
-      }
+  void write(BatchResult &&result) {
+    const size_t index = result.request.tag;
+    if (auto line = requests.result(std::move(result), format)) {
+      results.append(index, line->line);
+      errors += line->failed;
+    }
   }
 
   std::string progress_text() const {
     return std::to_string(results.size()) + " of " +
            std::to_string(requests.size()) + " requests, " +
-           fixed_text(double(driver.counts().generated_tokens) / seconds(), 0) +
-           " tokens/s";
+           fixed_text(double(tokens()) / seconds(), 0) + " tokens/s";
   }
 
   RequestFile &requests;
@@ -178,7 +187,9 @@ private:
   ResultQueue &queue;
   const BatchClock::time_point start;
   size_t next = 0;
-  std::optional<BatchRequest> pending;
+  /// Of the next line, and how many of them the driver has.
+  std::vector<BatchRequest> pending;
+  size_t handed_over = 0;
   std::vector<BatchResult> finished;
   uint64_t errors = 0;
 };
@@ -193,8 +204,9 @@ nlohmann::ordered_json summary_json(const BatchRun &run,
           {"prompt_tokens", counts.prompt_tokens},
           {"cached_tokens", counts.cached_tokens},
           {"generated_tokens", counts.generated_tokens},
+          {"scored_tokens", counts.scored_tokens},
           {"seconds", run.seconds()},
-          {"tokens_per_s", double(counts.generated_tokens) / run.seconds()},
+          {"tokens_per_s", double(run.tokens()) / run.seconds()},
           {"steps", counts.steps},
           {"rows", counts.rows},
           {"preemptions", counts.preemptions},
@@ -213,8 +225,8 @@ std::string summary_text(const BatchRun &run, const BatchCounts &counts,
     text += ", " + std::to_string(before) + " of them finished before";
   if (run.failed())
     text += ", " + many(run.failed(), "error");
-  text += ": " + many(counts.generated_tokens, "token") + " at " +
-          fixed_text(double(counts.generated_tokens) / run.seconds(), 1) +
+  text += ": " + many(run.tokens(), run.scores() ? "scored token" : "token") +
+          " at " + fixed_text(double(run.tokens()) / run.seconds(), 1) +
           " tokens/s, after " + std::to_string(counts.prompt_tokens) +
           " of prompts and " + std::to_string(counts.cached_tokens) +
           " that were there; ";
@@ -279,8 +291,8 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
 void batch_command(const Metadata &metadata,
                    const BatchCommandOptions &options) {
   if (!metadata.batch)
-    throw Error("batch: this program holds one sequence; compile with "
-                "--max-batch");
+    throw Error(std::string(options.scores ? "score" : "batch") +
+                ": this program holds one sequence; compile with --max-batch");
   on_decode_ranks(
       metadata, options.run, options,
       [&](const DecodeRanks &ranks) { run_batch(metadata, options, ranks); });

@@ -418,8 +418,8 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
                  "--dump values");
 }
 
-void add_batch_options(CLI::App &command, BatchCommandOptions &options,
-                       const std::string &program) {
+/// What texts are continued or scored with.
+void add_request_options(CLI::App &command, BatchCommandOptions &options) {
   add_run_options(command, options.run, "The checkpoint's folder");
   add_rank_options(command, options);
   add_memory_check(command, options.run);
@@ -434,9 +434,6 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
                   "not computed again")
       ->type_name("OUT.jsonl")
       ->required();
-  add_number(command, "--max-new-tokens", options.max_new_tokens, "N",
-             "Tokens of requests that do not say how many")
-      ->check(whole(1));
   command
       .add_option("--kv-memory", options.kv_memory,
                   "Memory for keys and values, as in 512MiB or 4GiB (default: "
@@ -447,6 +444,14 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
                    "alike");
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end about the whole run");
+}
+
+void add_batch_options(CLI::App &command, BatchCommandOptions &options,
+                       const std::string &program) {
+  add_request_options(command, options);
+  add_number(command, "--max-new-tokens", options.max_new_tokens, "N",
+             "Tokens of requests that do not say how many")
+      ->check(whole(1));
   command.footer(
       "A request is a line like\n"
       "  {\"id\": \"a\", \"prompt\": \"Once upon a time\", "
@@ -454,7 +459,8 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       "with an id of its own. \"tokens\": [1, 2, 3] may stand for the "
       "prompt, and these may be added:\ntemperature, top_k, top_p, min_p, "
       "seed, n, stop, logprobs, repetition_penalty, presence_penalty,\n"
-      "frequency_penalty, logit_bias. Lines of OpenAI's batches for "
+      "frequency_penalty, logit_bias, prompt_logprobs, score_from. Lines of "
+      "OpenAI's batches for "
       "/v1/completions are taken as they are.\n\n"
       "Results are written as requests finish, in the end in their order. A "
       "line that is wrong has a result\nthat says why. When a run was "
@@ -464,6 +470,37 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       program +
       " batch --weights DIR --requests in.jsonl --out out.jsonl "
       "--max-new-tokens 64 --kv-memory 4GiB --json");
+}
+
+void add_score_options(CLI::App &command, BatchCommandOptions &options,
+                       const std::string &program) {
+  options.scores = true;
+  add_request_options(command, options);
+  command.footer(
+      "A request is a line like one of these, with an id of its own:\n"
+      "  {\"id\": \"a\", \"prompt\": \"The sky is\", \"continuations\": "
+      "[\" blue\", \" a fish\"]}\n"
+      "  {\"id\": \"b\", \"prompt\": \"Is it blue? Answer:\", \"choices\": "
+      "[\" yes\", \" no\"]}\n"
+      "Its result has for each continuation the logarithm of its probability "
+      "behind the prompt, how many\ntokens it is, and whether each of them was "
+      "the most likely one; for each choice, which is a single\ntoken, also "
+      "its "
+      "probability among them:\n"
+      "  {\"id\": \"a\", \"scores\": [{\"logprob\": -1.2, \"tokens\": 1, "
+      "\"greedy\": true}, ...], ...}\n"
+      "\"tokens\": [1, 2, 3] may stand for the prompt, and lists of token ids "
+      "for texts. \"logprobs\": 5 adds\nthose of each token and of the 5 most "
+      "likely ones. What continuations have in common is computed once.\n\n"
+      "Results are written as requests finish, in the end in their order. A "
+      "line that is wrong has a result\nthat says why. When a run was "
+      "interrupted or killed, the same command goes on. A program compiled\n"
+      "with a larger --max-outputs scores more tokens in a step.\n\n"
+      "Examples:\n  " +
+      program + " score --weights DIR --requests in.jsonl --out out.jsonl\n  " +
+      program +
+      " score --weights DIR --requests in.jsonl --out out.jsonl "
+      "--kv-memory 4GiB --json");
 }
 
 void add_bench_options(CLI::App &command, BenchOptions &options,
@@ -540,6 +577,12 @@ public:
     add_batch_options(*batching, batch, program);
     batching->callback(
         [this] { command = [this] { batch_command(this->metadata, batch); }; });
+    CLI::App *judging = application.add_subcommand(
+        "score", "Say how likely continuations of texts are; of programs "
+                 "compiled with --max-batch");
+    add_score_options(*judging, score, program);
+    judging->callback(
+        [this] { command = [this] { batch_command(this->metadata, score); }; });
     CLI::App *measuring = application.add_subcommand(
         "bench", "Measure speed, against what this machine can do");
     add_bench_options(*measuring, bench, program);
@@ -565,7 +608,7 @@ public:
     if (!command)
       throw Error(std::string("name a command: ") +
                   (trains ? "train or info"
-                          : "generate, logits, batch, bench or info") +
+                          : "generate, logits, batch, score, bench or info") +
                   "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))
@@ -580,7 +623,7 @@ private:
   CLI::App &application;
   GenerateOptions generate;
   LogitsOptions logits;
-  BatchCommandOptions batch;
+  BatchCommandOptions batch, score;
   BenchOptions bench;
   InfoOptions info;
   TrainOptions train;

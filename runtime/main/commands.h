@@ -38,8 +38,11 @@ struct LogitsOptions : RankOptions {
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
 
+/// Of the commands batch and score.
 struct BatchCommandOptions : RankOptions {
   RunOptions run;
+  /// Texts are scored.
+  bool scores = false;
   std::string requests;
   std::string out;
   /// Of requests that do not say.

@@ -166,7 +166,7 @@ def flags(bench):
                  "--schedule=dynamic"]:
         bench.compile_refuses(flag, folder, re.escape(flag.split("=")[0]) + ".*not built yet", flag)
     for flag in ["--max-seq=0", "--max-seq=-1", "--max-seq=abc", "--max-seq=99999999999999999999",
-                 "--max-seq=100000", "--max-batch=0", "--max-rows=7", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
+                 "--max-seq=100000", "--max-batch=0", "--max-rows=7", "--max-outputs=7", "--frobnicate", "--disable-pass=nothing", "--disable-pass=event-verify",
                  "--target-cpu=abacus", "--sanitize=memory", "--optimize=0", "--dtype=int4", "--recompute=some",
                  "--recompute=full", "--emit=poem",
                  "--target-file=nowhere.json"]:

@@ -170,11 +170,17 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   maxBatchOption = app.add_option(
       "--max-batch", maxBatch,
       "most sequences that a step works on, with keys and values in pages, for "
-      "FILE batch; without it a program holds one, for FILE generate");
+      "FILE batch and FILE score; without it a program holds one, for FILE "
+      "generate");
   maxRowsOption =
       app.add_option("--max-rows", maxRows,
                      "--max-batch: most rows of a step, new tokens and parts "
                      "of prompts together; 256, or as many as sequences");
+  maxOutputsOption = app.add_option(
+      "--max-outputs", maxOutputs,
+      "--max-batch: most rows of a step that have logits; as many as "
+      "sequences. FILE score takes more of them at once: each is three times "
+      "the vocabulary in F32");
   app.add_option("--kv-type", kvType.value,
                  "--max-batch: how pages keep keys and values: f32, bf16, or "
                  "int8 or fp8 with a scale for each position and head");
@@ -413,6 +419,9 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     if (maxRowsOption->count())
       return "--max-rows is for --max-batch: a program of one sequence takes "
              "what its target's description says";
+    if (maxOutputsOption->count())
+      return "--max-outputs is for --max-batch: a program of one sequence has "
+             "as many as its target's description says";
     if (kvType.value != "f32")
       return "--kv-type=" + kvType.value +
              " is for --max-batch, whose programs have pages";
@@ -432,13 +441,15 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
            targetsWith(Feature::batches) + " has batches";
   options.batch = maxBatch;
   options.kvType = kvType.value;
-  if (!maxRowsOption->count())
-    return "";
-  if (maxRows < maxBatch || maxRows > (1 << 20))
+  if (maxRowsOption->count() && (maxRows < maxBatch || maxRows > (1 << 20)))
     return "--max-rows=" + std::to_string(maxRows) +
            " is out of range, expected 1048576 at most and a row for each of " +
            std::to_string(maxBatch) + " sequences";
   options.rows = maxRows;
+  if (maxOutputsOption->count() && maxOutputs < 1)
+    return "--max-outputs=" + std::to_string(maxOutputs) +
+           " is out of range, expected 1 to the most rows of a step";
+  options.outputs = maxOutputs;
   return "";
 }
 

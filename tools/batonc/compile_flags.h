@@ -75,7 +75,9 @@ private:
   CLI::Option *microbatchesOption = nullptr;
   CLI::Option *maxBatchOption = nullptr;
   CLI::Option *maxRowsOption = nullptr;
-  int64_t maxSeq = 0, maxBatch = 0, maxRows = 0, microbatches = 0;
+  CLI::Option *maxOutputsOption = nullptr;
+  int64_t maxSeq = 0, maxBatch = 0, maxRows = 0, maxOutputs = 0;
+  int64_t microbatches = 0;
   bool sequenceParallel = false;
   Choice tensorParallel{
       "--tensor-parallel", "megatron", {"megatron", "bottleneck"}, {}};

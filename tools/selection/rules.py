@@ -64,7 +64,7 @@ ONE_MODEL = "llama-gqa"
 # the file does for them it does for these.
 DECODING = ("e2e.decode.*", "e2e.generate", "e2e.diff_run", "e2e.trace", "e2e.soak", "e2e.demo", "e2e.debugging",
             "e2e.endings.*", "e2e.sanitize.*", "e2e.decode_ranks.llama-gqa", "e2e.cuda.llama-gqa", "e2e.cuda_stop",
-            "e2e.batches.llama-gqa", "e2e.batches.address", "e2e.batches.thread")
+            "e2e.batches.llama-gqa", "e2e.batches.address", "e2e.batches.thread", "e2e.score.llama*")
 TRAINING = ("e2e.train", "e2e.train_data*", "e2e.train_endings.*", "e2e.train_gradients.*", "e2e.train_progress",
             "e2e.train_text", "e2e.train_16bit.*", "e2e.train_f64.gpt2-small", "e2e.train_ranks.*",
             "e2e.train_sanitize*", "e2e.train_transformers", "e2e.mesh_parallel.*", "e2e.pipeline_parallel.llama-gqa",
@@ -74,11 +74,11 @@ RANKS = ("e2e.train_ranks.*", "e2e.decode_ranks.*", "e2e.data_parallel.*", "e2e.
          "e2e.cuda_ranks.*", "e2e.nccl_*")
 DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress", "e2e.cuda_driver_faults",
           "e2e.cuda_ranks.*", "e2e.cuda_train.*", "e2e.cuda_sanitize*", "e2e.cublaslt*", "e2e.nccl_*", "e2e.attention_split.*",
-          "e2e.batches.cuda.*")
+          "e2e.batches.cuda.*", "e2e.score.cuda")
 SCRIPTS_OF_COMMANDS = ("e2e.bench_scripts", "e2e.gpu_scripts*", "e2e.python_program")
 OF_BODIES = ("e2e.decode.*", "e2e.train_gradients.*", "e2e.train_f64.*", "e2e.train_16bit.*", "e2e.train_optimizers.*",
              "e2e.attention_split.*", "e2e.batches.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.hyper",
-             "e2e.loss_parts.*", "e2e.recompute.*", "e2e.schedules", "e2e.tensor_parallel.llama-gqa",
+             "e2e.loss_parts.*", "e2e.recompute.*", "e2e.schedules", "e2e.score.*", "e2e.tensor_parallel.llama-gqa",
              "e2e.sanitize.*", "e2e.touched_memory", "e2e.planted.*", "e2e.cuda.llama-gqa", "e2e.cuda.gpt2-bf16",
              "e2e.cuda.llama-hyper-sinkhorn", "e2e.cuda_train.bf16", "e2e.cuda_train.llama-hyper-sinkhorn")
 JUDGES = (

@@ -276,10 +276,9 @@ private:
   int64_t last, kept;
 };
 
-/// The token, or BATON_NOT_FINITE.
-BATON_INLINE int32_t draw(const Real *logits, int64_t vocabulary,
-                          const BatonSampling &wanted, int32_t *tokens,
-                          Real &largest) {
+/// The largest logit. False if one is infinite or not a number.
+BATON_INLINE bool find_largest(const Real *logits, int64_t vocabulary,
+                               Real &largest) {
   Vector best = Vector(logits[0]);
   IntegerVector finite = IntegerVector(-1);
   for (int64_t first = 0; first < vocabulary; first += lanes) {
@@ -293,9 +292,12 @@ BATON_INLINE int32_t draw(const Real *logits, int64_t vocabulary,
     finite &= values - values == Vector(0);
     best = values > best ? values : best;
   }
-  if (__builtin_reduce_and(finite) == 0)
-    return BATON_NOT_FINITE;
   largest = __builtin_reduce_max(best);
+  return __builtin_reduce_and(finite) != 0;
+}
+
+BATON_INLINE int32_t draw(const Real *logits, int64_t vocabulary, Real largest,
+                          const BatonSampling &wanted, int32_t *tokens) {
   if (wanted.temperature == 0 || wanted.top_k == 1) {
     int32_t token = 0;
     while (logits[token] != largest)
@@ -341,6 +343,7 @@ BATON_INLINE void change(Real *changed, const Real *logits, int64_t vocabulary,
   }
 }
 
+/// Those of the token that `draw` has, and of the most likely ones.
 BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
                                  int64_t vocabulary, Real largest,
                                  uint32_t likely) {
@@ -388,17 +391,22 @@ baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
     if (wanted.wanted != BATON_WANTED_NOTHING) {
       const Real *own = logits + row * logits_stride;
       Real *work = workspace + row * workspace_stride;
-      if (wanted.changes) {
+      const bool scores = wanted.wanted == BATON_WANTED_SCORE;
+      if (wanted.changes && !scores) {
         change(work, own, vocabulary, wanted,
                reinterpret_cast<const BatonChange *>(changes +
                                                      wanted.line * line_words));
         own = work;
       }
       Real largest = 0;
-      made.drawn.token =
-          draw(own, vocabulary, wanted,
-               reinterpret_cast<int32_t *>(work + vocabulary), largest);
-      if (wanted.wanted == BATON_WANTED_LOGPROBS && made.drawn.token >= 0)
+      if (!find_largest(own, vocabulary, largest))
+        made.drawn.token = BATON_NOT_FINITE;
+      else if (scores)
+        made.drawn.token = static_cast<int32_t>(wanted.given);
+      else
+        made.drawn.token = draw(own, vocabulary, largest, wanted,
+                                reinterpret_cast<int32_t *>(work + vocabulary));
+      if (wanted.wanted >= BATON_WANTED_LOGPROBS && made.drawn.token >= 0)
         write_logprobs(made, own, vocabulary, largest, wanted.likely);
     }
     __builtin_memcpy(draws + row * draws_stride, &made, sizeof made);

@@ -34,8 +34,8 @@ BATON_DEVICE void change_logits(float *changed, const float *logits,
   __syncthreads();
 }
 
-/// Log-probabilities of the token drawn and of the likeliest ones, the first of
-/// which is `best`.
+/// Log-probabilities of the token drawn or given, and of the likeliest ones,
+/// the first of which is `best`.
 BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
                                  int64_t vocabulary, int32_t best,
                                  int32_t drawn, uint32_t likely,
@@ -84,7 +84,8 @@ baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
     if (wanted.wanted == BATON_WANTED_NOTHING)
       continue;
     const float *own = logits + row * logits_stride;
-    if (wanted.changes) {
+    const bool scores = wanted.wanted == BATON_WANTED_SCORE;
+    if (wanted.changes && !scores) {
       float *const changed = workspace + row * workspace_stride;
       change_logits(changed, own, vocabulary, wanted,
                     reinterpret_cast<const BatonChange *>(
@@ -93,7 +94,9 @@ baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
     }
     const int32_t best = likeliest(own, vocabulary, memory->integers);
     int32_t token = BATON_NOT_FINITE;
-    if (best >= 0)
+    if (best >= 0 && scores)
+      token = static_cast<int32_t>(wanted.given);
+    else if (best >= 0)
       token = draw(own, vocabulary, best,
                    {wanted.temperature, wanted.top_p, wanted.min_p,
                     wanted.top_k, wanted.seed},
@@ -102,7 +105,7 @@ baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
     __syncthreads();
     if (threadIdx.x == 0)
       draw_of_row->drawn.token = token;
-    if (best >= 0 && wanted.wanted == BATON_WANTED_LOGPROBS)
+    if (best >= 0 && wanted.wanted >= BATON_WANTED_LOGPROBS)
       write_logprobs(draw_of_row, own, vocabulary, best, token, wanted.likely,
                      memory);
     __syncthreads();

@@ -86,6 +86,10 @@ public:
     for (uint32_t i = 0; i < request.n; ++i)
       expect_begins(result.choices[i], test::continue_alone(request, i, shape),
                     request.id);
+    auto scores = test::score_alone(request, shape);
+    if (result.choices[0].finish == BatchFinish::Cancelled)
+      scores.resize(std::min(scores.size(), result.scores.size()));
+    EXPECT_EQ(result.scores, scores) << request.id;
   }
   /// Every page is free again.
   void expect_all_free() { EXPECT_EQ(driver->pool().available(), shape.pages); }
@@ -172,6 +176,118 @@ TEST(BatchDriver, ContinuationsOfOnePromptShareIt) {
   batch.expect_all_free();
 }
 
+BatchRequest make_score(std::string id, std::vector<int32_t> prompt,
+                        uint64_t from) {
+  BatchRequest request = make_request(std::move(id), std::move(prompt), 0);
+  request.score_from = from;
+  request.score_likely = 1;
+  return request;
+}
+
+TEST(BatchDriver, ScoresTheEndOfAPrompt) {
+  std::mt19937_64 random(11);
+  std::vector<int32_t> tokens = random_tokens(random, 100);
+  Batch batch(usual);
+  batch.run({make_score("end", tokens, 90)});
+  EXPECT_EQ(batch.results.at("end").scores.size(), 20u);
+  EXPECT_TRUE(batch.results.at("end").choices[0].tokens.empty());
+  BatchCounts counts = batch.driver->counts();
+  // The last token is not computed on; 64 rows, then 35 of which ten score.
+  EXPECT_EQ(counts.rows, 99u);
+  EXPECT_EQ(counts.steps, 2u);
+  EXPECT_EQ(counts.scored_tokens, 10u);
+  EXPECT_EQ(counts.generated_tokens, 0u);
+  batch.expect_all_free();
+  // No more of them in a step than it has rows with logits.
+  Batch whole({64, 16, 16, 1200, 1208, 100, 256});
+  whole.run({make_score("whole", tokens, 1)});
+  EXPECT_EQ(whole.driver->counts().steps, 7u);
+  Batch wide({64, 64, 16, 1200, 1208, 100, 256});
+  wide.run({make_score("whole", tokens, 1)});
+  EXPECT_EQ(wide.driver->counts().steps, 2u);
+}
+
+TEST(BatchDriver, ContinuationsThatAreScoredShareTheirContext) {
+  std::mt19937_64 random(12);
+  for (size_t context : {512u, 513u, 530u}) {
+    std::vector<int32_t> common = random_tokens(random, context);
+    std::vector<BatchRequest> requests;
+    for (size_t more : {3u, 1u, 70u}) {
+      std::vector<int32_t> prompt = common;
+      for (int32_t token : random_tokens(random, more))
+        prompt.push_back(token);
+      requests.push_back(
+          make_score(std::to_string(more), std::move(prompt), context));
+    }
+    Batch batch({64, 64, 16, 1200, 1208, 100, 256});
+    batch.run(requests);
+    // Of its full pages, but for the row before the first token that is scored.
+    const uint64_t shared = (context - 1) / 64 * 64, rest = context - shared;
+    BatchCounts counts = batch.driver->counts();
+    EXPECT_EQ(counts.prompt_tokens, shared + 3 * (rest - 1) + 3 + 1 + 70);
+    EXPECT_EQ(counts.cached_tokens, 2 * shared);
+    EXPECT_EQ(counts.recomputed, 0u);
+    EXPECT_EQ(batch.results.at("1").cached_tokens, shared);
+    batch.expect_all_free();
+    // What is scored is computed, whoever was there before.
+    batch.results.clear();
+    batch.run({requests[2]});
+    EXPECT_EQ(batch.results.at("70").cached_tokens, shared);
+  }
+}
+
+/// Of a text that is only scored the last position is not computed: whoever
+/// needs the page computes it, and does not wait.
+TEST(BatchDriver, NobodyWaitsForAPageThatDoesNotGetFull) {
+  std::mt19937_64 random(15);
+  std::vector<int32_t> page = random_tokens(random, 64), more = page;
+  more.push_back(1);
+  more.push_back(2);
+  Batch batch({300, 64, 16, 1200, 1208, 100, 256});
+  batch.run({make_score("page", page, 60), make_score("more", more, 65)});
+  EXPECT_EQ(batch.driver->counts().steps, 1u);
+  EXPECT_EQ(batch.driver->counts().rows, 63u + 65);
+}
+
+TEST(BatchDriver, ScoresAndContinuesAtOnce) {
+  std::mt19937_64 random(13);
+  BatchRequest both = make_score("both", random_tokens(random, 80), 60);
+  both.max_new_tokens = 7;
+  both.n = 3;
+  both.sampling.temperature = 1;
+  both.sampling.repetition_penalty = 1.5;
+  both.sampling.logit_bias = {{3, 5}};
+  both.logprobs = 2;
+  Batch batch(usual);
+  batch.run({both});
+  EXPECT_EQ(batch.driver->counts().scored_tokens, 20u);
+  EXPECT_EQ(batch.driver->counts().generated_tokens, 21u);
+}
+
+TEST(BatchDriver, TextsThatDecodeAndTextsThatAreScoredShareRowsWithLogits) {
+  std::mt19937_64 random(14);
+  BatchCapacities shape = usual;
+  shape.max_outputs = 3;
+  PagedModel model(shape);
+  std::vector<std::string> finished;
+  BatchDriver driver(shape, model.inputs(), {},
+                     {.on_result = [&](BatchResult &&result) {
+                       finished.push_back(result.request.id);
+                     }});
+  auto submit = [&](BatchRequest request) {
+    ASSERT_TRUE(driver.submit(std::move(request)));
+  };
+  for (int i = 0; i < 4; ++i)
+    submit(make_request(std::to_string(i), random_tokens(random, 5), 100));
+  submit(make_score("score", random_tokens(random, 30), 1));
+  for (int i = 4; i < 8; ++i)
+    submit(make_request(std::to_string(i), random_tokens(random, 5), 100));
+  model.run(driver);
+  ASSERT_EQ(finished.size(), 9u);
+  // With a third of a row in each step: long before texts of 100 tokens.
+  EXPECT_EQ(finished.front(), "score");
+}
+
 TEST(BatchDriver, TextsEnd) {
   std::mt19937_64 random(5);
   std::vector<int32_t> prompt = random_tokens(random, 30);
@@ -237,6 +353,25 @@ TEST(BatchDriver, RefusesWhatDoesNotFit) {
          "prompt: its 200 tokens and those behind it take 5 pages of 64 "
          "positions, and there are 4; give a larger --kv-memory or a smaller "
          "max_new_tokens");
+  expect(make_request("", {1}, 0), "max_new_tokens: expected at least 1");
+  for (uint64_t from : {uint64_t(0), uint64_t(3), ~uint64_t(0)})
+    expect(make_score("", {1, 2, 3}, from),
+           "score_from: expected 1 to 2, the last of the 3 tokens");
+  expect(make_score("", {1}, 1),
+         "prompt_logprobs: the first token has none; give a second one");
+  expect(make_score("", std::vector<int32_t>(1202), 1),
+         "prompt: 1202 tokens do not fit into the program's 1200 positions; "
+         "compile with a larger --max-seq");
+  expect(make_score("", std::vector<int32_t>(258), 1),
+         "prompt: its 258 tokens take 5 pages of 64 positions, and there are "
+         "4; give a larger --kv-memory");
+  BatchRequest score = make_score("", {1, 2}, 1);
+  score.n = 2;
+  expect(score, "n: expected 1 beside max_new_tokens 0, where nothing is "
+                "generated");
+  score.n = 1;
+  score.score_likely = 21;
+  expect(score, "prompt_logprobs: expected 0 to 20");
   BatchRequest request = make_request("", {1}, 1);
   request.n = 0;
   expect(request, "n: expected 1 to 128");
@@ -248,7 +383,10 @@ TEST(BatchDriver, RefusesWhatDoesNotFit) {
   expect(request,
          "logit_bias: token 300 is outside the model's vocabulary of 256 "
          "tokens");
-  batch.run({make_request("fits", std::vector<int32_t>(200), 57)});
+  batch.run({make_request("fits", std::vector<int32_t>(200), 57),
+             make_score("too", std::vector<int32_t>(257), 250)});
+  Batch small({64, 16, 16, 70, 78, 4, 256});
+  small.run({make_score("all", std::vector<int32_t>(71), 1)});
 }
 
 TEST(BatchDriver, TakesNoMoreThanItsCapacity) {
@@ -361,6 +499,19 @@ std::vector<Case> cases() {
   };
 }
 
+/// Some of the prompt, or all of it; half of those generate nothing.
+void score(std::mt19937_64 &random, BatchRequest &request) {
+  const uint64_t most = request.prompt.size() - 1;
+  request.score_from = 1 + random() % (random() % 2 ? most : 1);
+  if (random() % 2)
+    request.score_from = most - random() % std::min<uint64_t>(most, 8);
+  request.score_likely = static_cast<uint32_t>(random() % 4);
+  if (random() % 2) {
+    request.max_new_tokens = 0;
+    request.n = 1;
+  }
+}
+
 /// Prompts that often begin alike, with all kinds of options.
 BatchRequest random_request(std::mt19937_64 &random, int number,
                             const std::vector<std::vector<int32_t>> &texts) {
@@ -393,6 +544,8 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
     request.stop_tokens = random_tokens(random, 20);
   if (random() % 40 == 0)
     request.prompt.push_back(test::poison);
+  if (request.prompt.size() > 1 && random() % 3 == 0)
+    score(random, request);
   return request;
 }
 
@@ -426,9 +579,11 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
       ASSERT_FALSE(HasFatalFailure());
     }
     EXPECT_EQ(batch.results.size(), size_t(count));
-    uint64_t cancelled = 0, generated = 0;
+    uint64_t cancelled = 0, generated = 0, scored = 0;
     for (const BatchRequest &request : requests) {
       batch.expect_right(request);
+      scored += batch.results.at(request.id).scores.size() /
+                (1 + request.score_likely);
       for (const BatchChoice &choice : batch.results.at(request.id).choices) {
         cancelled += choice.finish == BatchFinish::Cancelled;
         generated += choice.tokens.size();
@@ -438,6 +593,8 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
     EXPECT_LT(cancelled, size_t(count) / 2);
     BatchCounts counts = batch.driver->counts();
     EXPECT_EQ(counts.generated_tokens, generated);
+    // Each once, also of texts that were computed again.
+    EXPECT_EQ(counts.scored_tokens, scored);
     EXPECT_EQ(counts.cached_tokens > 0, tested.options.prefix_cache);
     if (tested.shape.pages < 13) {
       EXPECT_GT(counts.preemptions, 0u);

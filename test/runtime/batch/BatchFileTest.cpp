@@ -2,8 +2,7 @@
 
 #include "runtime/batch/batch_file.h"
 
-#include "../execute/array_file.h"
-#include "paged_model.h"
+#include "batch_file_test.h"
 #include "runtime/error.h"
 
 #include <gtest/gtest.h>
@@ -20,90 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-class BatchFileTest : public ::testing::Test {
-protected:
-  BatchFileTest() {
-    format.shape = {64, 16, 16, 200, 208, 3, 256};
-    format.max_new_tokens = 5;
-    format.stop_tokens = {2};
-    format.tokenizer = Tokenizer::of_bytes();
-    format.bytes = true;
-  }
-
-  std::string in() const { return (folder / "in.jsonl").string(); }
-  std::string out() const { return (folder / "out.jsonl").string(); }
-  void write(const std::string &text) { test::write_file(in(), text); }
-
-  /// The only line's request.
-  BatchRequest read(const std::string &line) {
-    write(line);
-    RequestFile file(in());
-    std::string error;
-    auto request = file.read(0, format, error);
-    EXPECT_TRUE(request) << error;
-    return request.value_or(BatchRequest());
-  }
-  /// What is wrong with the line.
-  std::string fault(const std::string &line) {
-    write(line);
-    RequestFile file(in());
-    std::string error;
-    EXPECT_FALSE(file.read(0, format, error)) << line;
-    Json json = Json::parse(error);
-    std::string message = json["error"]["message"];
-    std::string place = in() + ":1: ";
-    EXPECT_EQ(message.rfind(place, 0), 0u) << message;
-    return message.substr(std::min(message.size(), place.size()));
-  }
-
-  /// Runs what has no result yet on the paged model, at most `most` of them.
-  /// Returns how many ran.
-  size_t run(size_t most = 1000) {
-    RequestFile requests(in());
-    ResultFile results(out(), requests);
-    test::PagedModel model(format.shape);
-    std::vector<BatchResult> finished;
-    BatchDriver driver(format.shape, model.inputs(),
-                       {.tokenizer = format.tokenizer},
-                       {.on_result = [&](BatchResult &&result) {
-                         finished.push_back(std::move(result));
-                       }});
-    size_t ran = 0;
-    for (size_t i = 0; i < requests.size() && ran < most; ++i) {
-      if (results.has(i))
-        continue;
-      ++ran;
-      std::string error;
-      if (auto request = requests.read(i, format, error))
-        EXPECT_TRUE(driver.submit(std::move(*request)));
-      else
-        results.append(i, error);
-    }
-    model.run(driver);
-    for (const BatchResult &result : finished)
-      results.append(result.request.tag, requests.result(result, format));
-    if (results.size() == requests.size())
-      results.publish();
-    return ran;
-  }
-
-  std::vector<Json> results() const {
-    std::vector<Json> lines;
-    std::istringstream stream(test::read_file(out()));
-    for (std::string line; std::getline(stream, line);)
-      lines.push_back(Json::parse(line));
-    return lines;
-  }
-  std::vector<std::string> ids() const {
-    std::vector<std::string> list;
-    for (const Json &line : results())
-      list.push_back(line["id"]);
-    return list;
-  }
-
-  test::TemporaryFolder folder;
-  BatchFormat format;
-};
+class BatchFileTest : public test::BatchFileTest {};
 
 TEST_F(BatchFileTest, ReadsRequests) {
   BatchRequest request = read(R"({"id": "a", "prompt": "hi"})");
@@ -140,6 +56,51 @@ TEST_F(BatchFileTest, ReadsRequests) {
   EXPECT_EQ(
       read(R"({"id": "a", "prompt": "hi", "top_p": 0.5})").sampling.temperature,
       1);
+}
+
+TEST_F(BatchFileTest, PromptsHaveLogprobs) {
+  BatchRequest request =
+      read(R"({"id": "a", "prompt": "hi you", "prompt_logprobs": 3})");
+  EXPECT_EQ(request.score_from, 1u);
+  EXPECT_EQ(request.score_likely, 3u);
+  EXPECT_FALSE(request.logprobs);
+  request = read(R"({"id": "a", "prompt": "hi you", "prompt_logprobs": 0, )"
+                 R"("score_from": 4, "max_new_tokens": 0})");
+  EXPECT_EQ(request.score_from, 4u);
+  EXPECT_EQ(request.max_new_tokens, 0u);
+  auto with = [&](const std::string &keys) {
+    return fault(R"({"id": "a", "prompt": "hi", )" + keys + "}");
+  };
+  EXPECT_EQ(with(R"("score_from": 1)"),
+            "score_from: is for prompt_logprobs; give both");
+  EXPECT_EQ(with(R"("prompt_logprobs": 1, "score_from": 2)"),
+            "score_from: expected 1 to 1, the last of the 2 tokens");
+  EXPECT_EQ(with(R"("prompt_logprobs": 21)"),
+            "prompt_logprobs: expected 0 to 20");
+  EXPECT_EQ(with(R"("max_new_tokens": 0)"),
+            "max_new_tokens: expected at least 1");
+
+  write(R"({"id": "a", "prompt": "hi you", "prompt_logprobs": 1, "n": 2})"
+        "\n"
+        R"({"id": "b", "prompt": "hi you", "prompt_logprobs": 0, )"
+        R"("score_from": 4, "max_new_tokens": 0})"
+        "\n"
+        R"({"id": "c", "tokens": [1, 250, 3], "prompt_logprobs": 0})");
+  run();
+  std::vector<Json> lines = results();
+  ASSERT_EQ(lines[0]["prompt_logprobs"].size(), 5u);
+  EXPECT_EQ(lines[0]["prompt_logprobs"][0]["token"], 'i');
+  EXPECT_EQ(lines[0]["prompt_logprobs"][0]["top"].size(), 1u);
+  EXPECT_EQ(lines[0]["choices"].size(), 2u);
+  ASSERT_EQ(lines[1]["prompt_logprobs"].size(), 2u);
+  EXPECT_EQ(lines[1]["prompt_logprobs"][1]["logprob"],
+            lines[0]["prompt_logprobs"][4]["logprob"]);
+  EXPECT_FALSE(lines[1]["prompt_logprobs"][1].contains("top"));
+  EXPECT_EQ(lines[1]["tokens"], Json::array());
+  EXPECT_EQ(lines[1]["finish_reason"], "length");
+  // As far as they are numbers.
+  EXPECT_EQ(lines[2]["prompt_logprobs"].size(), 1u);
+  EXPECT_EQ(lines[2]["finish_reason"], "error");
 }
 
 TEST_F(BatchFileTest, ReadsOpenAIsRequests) {

@@ -92,18 +92,20 @@ public:
   }
 
 private:
-  /// Rows of one text stand together, but for the last ones of prompts that end
-  /// in this step: of those one does.
+  /// Rows of one text stand together, but for those with logits behind others:
+  /// of such texts one does.
   void expect_chunks(const BatonStep &step) {
     const BatchInputs in = inputs();
-    std::set<int32_t> texts, ending;
+    std::set<int32_t> texts, early, ending;
     uint32_t chunks = 0;
     for (uint32_t row = 0; row < step.rows; ++row) {
       const bool goes_on = row && in.sequences[row] == in.sequences[row - 1] &&
                            in.positions[row] == in.positions[row - 1] + 1;
       chunks += !goes_on;
-      const bool is_new = texts.insert(in.sequences[row]).second;
-      if (!is_new && row >= step.rows - step.outputs)
+      texts.insert(in.sequences[row]);
+      if (row < step.rows - step.outputs)
+        early.insert(in.sequences[row]);
+      else if (early.contains(in.sequences[row]))
         ending.insert(in.sequences[row]);
     }
     EXPECT_EQ(chunks, texts.size() + (ending.empty() ? 0 : ending.size() - 1));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,38 @@ inline void fill_logits(uint64_t hash, bool poisoned, std::span<float> logits) {
     logits[poison] = -1000;
 }
 
+/// What is wrong with the first of the prompt's tokens that cannot be scored.
+inline std::optional<std::string> find_unscored(const BatchRequest &request) {
+  const auto &prompt = request.prompt;
+  const auto bad = std::find(prompt.begin(), prompt.end(), poison);
+  const auto behind = static_cast<uint64_t>(bad - prompt.begin()) + 1;
+  const uint64_t from = request.score_from.value_or(prompt.size());
+  if (std::max(from, behind) >= prompt.size())
+    return std::nullopt;
+  return "logits at position " + std::to_string(std::max(from, behind)) +
+         " are not finite";
+}
+
+/// Log-probabilities of the prompt, computed by itself.
+inline std::vector<TokenLogprob> score_alone(const BatchRequest &request,
+                                             const BatchCapacities &shape) {
+  std::vector<TokenLogprob> scores;
+  std::vector<float> logits(shape.vocabulary);
+  uint64_t hash = 0;
+  for (uint64_t i = 0; i + 1 < request.prompt.size(); ++i) {
+    if (request.prompt[i] == poison)
+      break;
+    hash = hash_token(hash, request.prompt[i], i);
+    if (i + 1 < request.score_from.value_or(request.prompt.size()))
+      continue;
+    fill_logits(hash, false, logits);
+    for (const TokenLogprob &each :
+         logprobs_of(logits, request.prompt[i + 1], request.score_likely))
+      scores.push_back(each);
+  }
+  return scores;
+}
+
 /// The continuation, computed by itself.
 inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
                                   const BatchCapacities &shape) {
@@ -42,6 +75,11 @@ inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
   std::string text;
   uint64_t hash = 0, hashed = 0;
   bool poisoned = false;
+  if (auto unscored = find_unscored(request); unscored && index == 0) {
+    choice.finish = BatchFinish::Error;
+    choice.error = *unscored;
+    return choice;
+  }
   while (choice.tokens.size() < most_new_tokens(request, shape)) {
     for (; hashed < tokens.size(); ++hashed) {
       hash = hash_token(hash, tokens[hashed], hashed);

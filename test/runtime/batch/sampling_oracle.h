@@ -60,6 +60,14 @@ inline std::vector<TokenLogprob> logprobs_of(std::span<const float> logits,
   return result;
 }
 
+inline void write_logprobs(BatonDraw &draw, std::span<const float> logits,
+                           int32_t token, uint32_t likely) {
+  auto all = logprobs_of(logits, token, likely);
+  draw.drawn = {token, all.front().logprob};
+  for (size_t i = 1; i < all.size(); ++i)
+    draw.likely[i - 1] = {all[i].token, all[i].logprob};
+}
+
 /// What a step draws from a row of logits.
 inline BatonDraw draw_from(std::span<const float> logits,
                            const BatonSampling &wanted,
@@ -70,6 +78,12 @@ inline BatonDraw draw_from(std::span<const float> logits,
   if (wanted.wanted == BATON_WANTED_NOTHING)
     return draw;
   std::vector<float> changed(logits.begin(), logits.end());
+  if (wanted.wanted == BATON_WANTED_SCORE) {
+    draw.drawn.token = BATON_NOT_FINITE;
+    if (std::ranges::all_of(changed, [](float x) { return std::isfinite(x); }))
+      write_logprobs(draw, changed, int32_t(wanted.given), wanted.likely);
+    return draw;
+  }
   for (const BatonChange &change : std::span(line, wanted.changes)) {
     SamplingOptions options;
     options.logit_bias = {{change.token, change.bias}};
@@ -91,12 +105,8 @@ inline BatonDraw draw_from(std::span<const float> logits,
     draw.drawn.token = BATON_NOT_FINITE;
     return draw;
   }
-  if (wanted.wanted == BATON_WANTED_LOGPROBS) {
-    auto all = logprobs_of(changed, draw.drawn.token, wanted.likely);
-    draw.drawn.logprob = all.front().logprob;
-    for (size_t i = 1; i < all.size(); ++i)
-      draw.likely[i - 1] = {all[i].token, all[i].logprob};
-  }
+  if (wanted.wanted == BATON_WANTED_LOGPROBS)
+    write_logprobs(draw, changed, draw.drawn.token, wanted.likely);
   return draw;
 }
 

@@ -55,9 +55,18 @@ TEST_F(BatchCheckTest, SequencesMayShareWhatNobodyWrites) {
 }
 
 TEST_F(BatchCheckTest, Sampling) {
-  sampling[1].wanted = 3;
-  EXPECT_EQ(fault(), "sampling[1].wanted is 3, expected 0 to 2");
+  sampling[1].wanted = 4;
+  EXPECT_EQ(fault(), "sampling[1].wanted is 4, expected 0 to 3");
   sampling[1] = {};
+  sampling[1].wanted = BATON_WANTED_SCORE;
+  sampling[1].given = 100;
+  EXPECT_EQ(fault(), "sampling[1].given is 100, expected 0 to 99");
+  sampling[1].given = 99;
+  EXPECT_EQ(fault(), "");
+  sampling[1] = {};
+  // That is a seed.
+  sampling[1].given = 100;
+  EXPECT_EQ(fault(), "");
   sampling[1].likely = 21;
   EXPECT_EQ(fault(), "sampling[1].likely is 21, expected 0 to 20");
   sampling[1] = {};

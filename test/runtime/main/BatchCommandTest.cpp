@@ -122,17 +122,20 @@ TEST_F(BatchCommandTest, LittleMemoryIsEnough) {
   EXPECT_EQ(Json::parse(result.output)["pages"], 4);
 }
 
-TEST_F(BatchCommandTest, GoesOnWhenKilled) {
+/// Runs it until it ends, and kills it whenever it has written something.
+/// Returns how often.
+int run_and_kill(const std::vector<std::string> &command,
+                 const std::string &out) {
   setenv("BATON_TOY_STEP_MILLISECONDS", "1", 1);
   int kills = 0;
   while (true) {
-    Process process(command({"--workers", "1", "--quiet"}));
+    Process process(command);
     // Once it has written something.
     std::error_code absent;
-    auto before = std::filesystem::file_size(out(), absent);
+    auto before = std::filesystem::file_size(out, absent);
     const bool is_new = bool(absent);
     for (int i = 0; i < 2000; ++i) {
-      auto size = std::filesystem::file_size(out(), absent);
+      auto size = std::filesystem::file_size(out, absent);
       if (!absent && size > (is_new ? 0 : before))
         break;
       std::this_thread::sleep_for(1ms);
@@ -142,13 +145,56 @@ TEST_F(BatchCommandTest, GoesOnWhenKilled) {
     Result result = process.wait();
     if (result.status != -SIGKILL)
       break;
-    ++kills;
-    ASSERT_LT(kills, 1000);
+    if (++kills == 1000)
+      break;
   }
   unsetenv("BATON_TOY_STEP_MILLISECONDS");
+  return kills;
+}
+
+TEST_F(BatchCommandTest, GoesOnWhenKilled) {
+  const int kills = run_and_kill(command({"--workers", "1", "--quiet"}), out());
   EXPECT_GT(kills, 1);
+  EXPECT_LT(kills, 1000);
   EXPECT_EQ(run().status, 0);
   expect_results();
+}
+
+TEST_F(BatchCommandTest, Scores) {
+  std::string lines;
+  for (int i = 0; i < count; ++i)
+    lines += Json({{"id", "s" + std::to_string(i)},
+                   {"prompt", prompt(i)},
+                   {"continuations", {" a", " continuation", " or another"}}})
+                 .dump() +
+             "\n";
+  test::write_file(in(), lines);
+  Result result = run({"--score", "--workers", "2", "--json"});
+  EXPECT_EQ(result.status, 0) << result.errors;
+  EXPECT_NE(result.errors.find("60 requests: 1560 scored tokens at "),
+            std::string::npos)
+      << result.errors;
+  Json summary = Json::parse(result.output);
+  EXPECT_EQ(summary["scored_tokens"], count * (2 + 13 + 11));
+  EXPECT_EQ(summary["generated_tokens"], 0);
+  EXPECT_GT(summary["cached_tokens"], 0);
+  // Without what was there before.
+  auto scores = [&] {
+    std::istringstream stream(test::read_file(out()));
+    std::vector<Json> list;
+    for (std::string line; std::getline(stream, line);)
+      list.push_back(Json::parse(line)["scores"]);
+    return list;
+  };
+  const std::vector<Json> whole = scores();
+  EXPECT_EQ(whole.size(), size_t(count));
+  std::filesystem::remove(out());
+  const int kills =
+      run_and_kill(command({"--score", "--workers", "1", "--quiet"}), out());
+  EXPECT_GT(kills, 1);
+  EXPECT_LT(kills, 1000);
+  EXPECT_EQ(run({"--score"}).status, 0);
+  EXPECT_EQ(scores(), whole);
 }
 
 TEST_F(BatchCommandTest, ASignalKeepsWhatIsFinished) {

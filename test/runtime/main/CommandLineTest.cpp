@@ -381,7 +381,7 @@ TEST_F(CommandLineTest, WhatThereIsNotHasTheNearestName) {
 
 TEST_F(CommandLineTest, HelpTeaches) {
   for (const char *command :
-       {"", "generate", "logits", "batch", "bench", "info"}) {
+       {"", "generate", "logits", "batch", "score", "bench", "info"}) {
     std::vector<std::string> arguments = {"--help"};
     if (*command)
       arguments.insert(arguments.begin(), command);

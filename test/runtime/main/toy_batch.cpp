@@ -1,8 +1,8 @@
 //===- toy_batch.cpp - a hand-written program of many sequences ----------===//
 //
-// Takes the flags of the command batch. Its numbers are those of
-// test/runtime/batch/paged_numbers.h. The environment may name a time that
-// every step takes, BATON_TOY_STEP_MILLISECONDS.
+// Takes the flags of the commands batch and, behind --score, score. Its numbers
+// are those of test/runtime/batch/paged_numbers.h. The environment may name a
+// time that every step takes, BATON_TOY_STEP_MILLISECONDS.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,6 +92,8 @@ BatchCommandOptions parse_flags(int argc, char **argv) {
       options.run.workers = std::strtoull(value(), nullptr, 10);
     else if (flag == "--max-new-tokens")
       options.max_new_tokens = std::strtoull(value(), nullptr, 10);
+    else if (flag == "--score")
+      options.scores = true;
     else if (flag == "--no-prefix-cache")
       options.no_prefix_cache = true;
     else if (flag == "--json")

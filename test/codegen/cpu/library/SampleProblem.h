@@ -50,6 +50,14 @@ struct SampleProblem {
     }
   }
 
+  /// Wants log-probabilities of some token, whatever else is said of the row.
+  void score(Random &random, size_t row) {
+    BatonSampling &wanted = sampling[row];
+    wanted.wanted = BATON_WANTED_SCORE;
+    wanted.given = random.bits() % static_cast<uint64_t>(logits.width);
+    wanted.likely = random.bits() % 21;
+  }
+
   template <typename Body> std::vector<BatonDraw> draw(Body body) const {
     const auto rows = static_cast<int64_t>(sampling.size());
     constexpr int64_t words = sizeof(BatonDraw) / 4, gap = 3;

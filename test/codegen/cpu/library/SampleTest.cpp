@@ -48,6 +48,9 @@ TEST(Sample, DrawsWhatTheHostDraws) {
           problem.sampling[1].likely = random.bits() % 21;
           problem.sampling[2].wanted = BATON_WANTED_NOTHING;
           expect_draws(problem);
+          problem.score(random, 0);
+          problem.score(random, 2);
+          expect_draws(problem);
           if (HasFatalFailure())
             return;
         }
@@ -117,6 +120,11 @@ TEST(Sample, LogitsThatAreNotFinite) {
       auto draws = problem.draw(baton_task_sample);
       EXPECT_GE(draws[0].drawn.token, 0);
       EXPECT_EQ(draws[1].drawn.token, BATON_NOT_FINITE);
+      const BatonSampling before = problem.sampling[1];
+      problem.score(random, 1);
+      EXPECT_EQ(problem.draw(baton_task_sample)[1].drawn.token,
+                BATON_NOT_FINITE);
+      problem.sampling[1] = before;
       // A bias that overflows.
       problem.logits.row(1)[at] = 3e38f;
       problem.sampling[1].changes = 1;

@@ -10,7 +10,7 @@ TWIN_TEST(baton_task_sample) {
   Random random(6);
   for (int64_t vocabulary : {1, 9, 131, 1000})
     for (const SamplingCase &each : sampling_cases()) {
-      SampleProblem problem(random, 4, vocabulary, 3, vocabulary == 131);
+      SampleProblem problem(random, 6, vocabulary, 3, vocabulary == 131);
       for (BatonSampling &wanted : problem.sampling)
         each.set(wanted);
       problem.add_changes(random);
@@ -18,8 +18,11 @@ TWIN_TEST(baton_task_sample) {
       problem.sampling[1].wanted = BATON_WANTED_LOGPROBS;
       problem.sampling[1].likely = random.bits() % 21;
       problem.sampling[2].wanted = BATON_WANTED_NOTHING;
+      problem.score(random, 4);
+      problem.score(random, 5);
       if (vocabulary > 1)
-        problem.logits.row(3)[vocabulary / 2] = std::nanf("");
+        for (int64_t row : {3, 5})
+          problem.logits.row(row)[vocabulary / 2] = std::nanf("");
       twin.agree([&](auto body) {
         // Tokens as numbers: as bits some would be NaNs.
         std::vector<float> words;

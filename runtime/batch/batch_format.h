@@ -1,0 +1,34 @@
+//===- batch_format.h - how lines of a file of requests are read ----------===//
+
+#ifndef BATON_RUNTIME_BATCH_BATCH_FORMAT_H
+#define BATON_RUNTIME_BATCH_BATCH_FORMAT_H
+
+#include "runtime/execute/batch_inputs.h"
+#include "runtime/tokenizer/tokenizer.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// What requests need to be understood.
+struct BatchFormat {
+  BatchCapacities shape;
+  /// Lines are texts to score.
+  bool scores = false;
+  /// Of requests that do not say.
+  uint64_t max_new_tokens = 1;
+  /// Of all.
+  std::vector<int32_t> stop_tokens = {};
+  /// What makes tokens of text; or, with `bytes`, each byte is one.
+  std::optional<Tokenizer> tokenizer = {};
+  bool bytes = false;
+  /// Why there is no tokenizer, and what to do.
+  std::string no_tokenizer = {};
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_BATCH_BATCH_FORMAT_H

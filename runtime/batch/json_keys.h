@@ -1,0 +1,79 @@
+//===- json_keys.h - the keys of a line of JSON ---------------------------===//
+
+#ifndef BATON_RUNTIME_BATCH_JSON_KEYS_H
+#define BATON_RUNTIME_BATCH_JSON_KEYS_H
+
+#include "runtime/error.h"
+#include "runtime/weights/message.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// The keys of an object, read one by one; null is as if it was not there.
+class JsonKeys {
+public:
+  JsonKeys(const nlohmann::json &object, std::vector<std::string> names)
+      : object(object) {
+    for (const auto &entry : object.items())
+      if (std::find(names.begin(), names.end(), entry.key()) == names.end())
+        throw Error("there is no key " + quote_name(entry.key()) +
+                    nearest_text(entry.key(), names));
+  }
+
+  const nlohmann::json *find(const char *key) const {
+    auto found = object.find(key);
+    return found == object.end() || found->is_null() ? nullptr : &*found;
+  }
+  bool has(const char *key) const { return find(key); }
+
+  uint64_t whole(const char *key, uint64_t usual) const {
+    const nlohmann::json *value = find(key);
+    if (!value)
+      return usual;
+    if (!value->is_number_unsigned())
+      throw Error(std::string(key) +
+                  ": expected a whole number that is not negative");
+    return value->get<uint64_t>();
+  }
+  uint32_t small(const char *key, uint32_t usual) const {
+    return static_cast<uint32_t>(std::min<uint64_t>(
+        whole(key, usual), std::numeric_limits<uint32_t>::max()));
+  }
+  double number(const char *key, double usual) const {
+    const nlohmann::json *value = find(key);
+    if (!value)
+      return usual;
+    if (!value->is_number())
+      throw Error(std::string(key) + ": expected a number");
+    return value->get<double>();
+  }
+  std::string text(const char *key) const {
+    const nlohmann::json *value = find(key);
+    if (!value)
+      return "";
+    if (!value->is_string())
+      throw Error(std::string(key) + ": expected a text");
+    return value->get<std::string>();
+  }
+  /// One that asks for nothing that there is not.
+  void expect(const char *key, const nlohmann::json &usual) const {
+    const nlohmann::json *value = find(key);
+    if (value && *value != usual)
+      throw Error(std::string(key) + ": only " + usual.dump() +
+                  " is supported");
+  }
+
+private:
+  const nlohmann::json &object;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_BATCH_JSON_KEYS_H
