@@ -23,8 +23,7 @@ import shutil
 import struct
 
 import programs
-from programs import Program, expect, run
-from train_ranks import MPI
+from programs import MPI, Program, expect, run
 
 SEQUENCES, ROWS = 5, 24
 

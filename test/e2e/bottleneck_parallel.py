@@ -20,9 +20,8 @@ import shutil
 import programs
 from data_parallel import LENGTH, PART, Trainer, compare, same
 from deferred_norms import LAYERS, VOCABULARY, write_weights
-from programs import QUICK, expect, run
+from programs import MPI, QUICK, expect, run
 from tensor_parallel import axes_of
-from train_ranks import MPI
 from training import read_bytes, read_tensors, write_tokens
 
 SEQUENCES, STEPS, WIDTH, RANK = 4, 4, 64, 8

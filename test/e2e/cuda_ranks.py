@@ -19,11 +19,10 @@ import shutil
 
 import programs
 from bottleneck_parallel import write_weights
-from programs import QUICK, expect, run
+from programs import MPI, QUICK, expect, run
 from sanitize import ENVIRONMENT
 from training import lines_of, read_bytes, write_tokens
 
-MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 STEPS = 2
 # A block's threads are fibers, which meet at each barrier: with a fourth of them ranks exchange
 # the same, and emulation takes half the time. cuda_train.py and cuda.py have all.

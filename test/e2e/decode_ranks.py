@@ -16,8 +16,7 @@ import shutil
 import struct
 
 import programs
-from programs import QUICK, expect, run
-from train_ranks import MPI
+from programs import MPI, QUICK, expect, run
 from training import read_bytes
 
 PROMPT = [5, 99, 1, 42, 42, 7, 64, 3, 18, 77, 2, 11]

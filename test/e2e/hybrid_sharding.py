@@ -17,9 +17,9 @@ import shutil
 
 import programs
 from data_parallel import LENGTH, SEQUENCES, Trainer, compare, same
-from programs import expect, run
+from programs import MPI, expect, run
 from training import lines_of, read_bytes, read_tensors, write_tokens
-from zero import MPI, memory, resumed
+from zero import memory, resumed
 
 GROUPS, GROUP = 2, 2
 RANKS = GROUPS * GROUP

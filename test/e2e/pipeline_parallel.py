@@ -19,12 +19,11 @@ from types import SimpleNamespace
 
 import programs
 from data_parallel import Trainer, compare, same
-from programs import expect, run
+from programs import MPI, expect, run
 from train_endings import edit_weights
 from training import read_bytes, read_tensors, write_tokens
 
 BATCH, LENGTH, MICROBATCHES, STEPS = 2, 12, 4, 3
-MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n"]
 SCHEDULES = ["gpipe", "1f1b", "zb-h1", "zb-h2", "interleaved:2"]
 
 
@@ -71,7 +70,7 @@ def mpi_results(trainer, ranks, steps, *flags):
     own = trainer.program
     wrapper = own + ".mpi"
     with open(wrapper, "w") as file:
-        file.write("#!/bin/sh\nexec " + " ".join([*MPI, str(ranks)]) + f' "{own}" "$@"\n')
+        file.write("#!/bin/sh\nexec " + " ".join([*MPI, "-n", str(ranks)]) + f' "{own}" "$@"\n')
     os.chmod(wrapper, 0o755)
     trainer.program = wrapper
     try:
@@ -146,7 +145,7 @@ def check_refusals(arguments, program, path):
     training("rank 0 does not come; after 4 s", "--rank-fault", "0:3:stall",
              "--rank-timeout", 4)
     if shutil.which("mpirun"):
-        refused("rank 1|rank 0", [*MPI, 2, program, "train", "--weights", arguments.folder,
+        refused("rank 1|rank 0", [*MPI, "-n", 2, program, "train", "--weights", arguments.folder,
                                   "--data", path("tokens.u16"), "--seq", LENGTH, "--steps", 5,
                                   "--batch", BATCH, "--out", path("died"), "--quiet",
                                   "--rank-fault", "1:3:die"])

@@ -1,7 +1,9 @@
 """Compiles and runs programs for the end-to-end tests (standard library only)."""
 
+import atexit
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +18,13 @@ QUICK, USUAL = "--optimize=1", "--optimize=3"
 def quickly(flags):
     """Flags for batonc: these, and QUICK if none of them is USUAL."""
     return flags if USUAL in flags else [QUICK, *flags]
+
+
+# Ranks as processes. Each script has a session folder of its own: two that begin at the same
+# moment may fail over the one that is otherwise the user's.
+SESSIONS = os.path.join(tempfile.gettempdir(), f"baton-mpi-{os.getpid()}")
+atexit.register(shutil.rmtree, SESSIONS, ignore_errors=True)
+MPI = ["mpirun", "--mca", "orte_tmpdir_base", SESSIONS, "--allow-run-as-root", "--oversubscribe"]
 
 
 class Failure(Exception):

@@ -20,9 +20,8 @@ import shutil
 
 import programs
 from data_parallel import LENGTH, PART, Trainer, compare, same
-from programs import expect, run
+from programs import MPI, expect, run
 from training import lines_of, read_tensors, write_tokens
-from train_ranks import MPI
 
 SEQUENCES, STEPS = 4, 4
 

@@ -21,12 +21,11 @@ import subprocess
 import sys
 
 import programs
-from programs import QUICK, expect, run
+from programs import MPI, QUICK, expect, run
 from train_endings import checkpoint, edit_weights, steps_of
 from training import read_bytes, read_tensors, write_tokens
 
 STEPS = 6
-MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 
 
 class Fixture:

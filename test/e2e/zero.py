@@ -19,10 +19,9 @@ import shutil
 
 import programs
 from data_parallel import LENGTH, PART, SEQUENCES, Trainer, compare, same
-from programs import expect, run
+from programs import MPI, expect, run
 from training import lines_of, read_bytes, read_tensors, write_tokens
 
-MPI = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
 
 
 def check_traffic(what, stage, traffic, ranks, updates, steps, whole_bytes, gathered_bytes):

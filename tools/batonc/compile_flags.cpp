@@ -433,9 +433,6 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
   if (mode.value == "train")
     return flag + " is for programs that decode; of a program that trains, "
                   "FILE train --batch says how many sequences a step has";
-  if (!options.mesh.empty() && target != "cpu")
-    return flag + " with --mesh=" + mesh + " and --target=" + target +
-           " is not built yet; --target=cpu has batches on several ranks";
   if (!has(target, Feature::batches))
     return flag + " with --target=" + target + " is not built yet; " +
            targetsWith(Feature::batches) + " has batches";

@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace baton {
@@ -21,16 +23,24 @@ protected:
       GTEST_SKIP() << "Open MPI (package openmpi-bin) is not installed";
   }
 
+  void TearDown() override { std::filesystem::remove_all(sessions); }
+
   test::Result job(unsigned processes, unsigned ranks,
                    const std::string &scenario) {
     std::vector<std::string> command = {
-        "/usr/bin/env",    "mpirun", "--allow-run-as-root",
-        "--oversubscribe", "-n",     std::to_string(processes)};
+        "/usr/bin/env",     "mpirun", "--mca",
+        "orte_tmpdir_base", sessions, "--allow-run-as-root",
+        "--oversubscribe",  "-n",     std::to_string(processes)};
     for (const std::string &word : {std::string(BATON_MESSAGE_PASSING_JOB),
                                     std::to_string(ranks), scenario})
       command.push_back(word);
     return test::run(command);
   }
+
+  /// A session folder of its own: two that begin at the same moment may fail
+  /// over the one that is otherwise the user's.
+  const std::string sessions =
+      testing::TempDir() + "baton-mpi-" + std::to_string(getpid());
 
   void expect_whole(const test::Result &result, unsigned ranks) {
     EXPECT_EQ(result.status, 0) << result.errors;

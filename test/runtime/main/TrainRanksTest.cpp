@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -66,6 +67,8 @@ protected:
         {reinterpret_cast<const char *>(tokens.data()), tokens.size() * 2});
   }
 
+  std::atomic<int> sessions = 0;
+
   std::string path(const std::string &name) { return folder.path / name; }
 
   Words train(int ranks, const std::string &out, const Words &more = {}) {
@@ -107,9 +110,18 @@ protected:
   static bool has_mpi() {
     return std::system("command -v mpirun > /dev/null") == 0;
   }
-  static Words mpi(const Words &command, int ranks = 2) {
-    return Words{"/usr/bin/env",    "mpirun", "--allow-run-as-root",
-                 "--oversubscribe", "-n",     std::to_string(ranks)} +
+  /// Each has a session folder of its own: two that begin at the same moment
+  /// may fail over the one that is otherwise the user's.
+  Words mpi(const Words &command, int ranks = 2) {
+    return Words{"/usr/bin/env",
+                 "mpirun",
+                 "--mca",
+                 "orte_tmpdir_base",
+                 path("mpi-" + std::to_string(sessions++)),
+                 "--allow-run-as-root",
+                 "--oversubscribe",
+                 "-n",
+                 std::to_string(ranks)} +
            command;
   }
 
