@@ -35,10 +35,12 @@ void Progress::update(uint64_t done, uint64_t total,
   shown_detail = detail;
   constexpr int width = 30;
   int filled = percent * width / 100;
-  std::fprintf(stderr, "\r\033[K%s [%.*s%.*s] %3d %%%s%s", what.c_str(), filled,
+  std::fprintf(stderr, "\r%s [%.*s%.*s] %3d %%", what.c_str(), filled,
                "##############################", width - filled,
-               "..............................", percent,
-               detail.empty() ? "" : "  ", detail.c_str());
+               "..............................", percent);
+  // One that was there before may have been longer.
+  if (!detail.empty())
+    std::fprintf(stderr, "  %s\033[K", detail.c_str());
   std::fflush(stderr);
 }
 
