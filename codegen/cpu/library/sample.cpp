@@ -289,6 +289,7 @@ BATON_INLINE bool find_largest(const Real *logits, int64_t vocabulary,
     else
       __builtin_memcpy(&values, logits + first, left * sizeof(Real));
     // Differences are 0 but of infinities and of what is no number.
+    // NOLINTNEXTLINE(misc-redundant-expression)
     finite &= values - values == Vector(0);
     best = values > best ? values : best;
   }
