@@ -36,6 +36,8 @@ std::string Installation::machineSpeed() const {
   return join(root, "machine-speed");
 }
 
+std::string Installation::quantizer() const { return join(root, "quantize"); }
+
 std::string Installation::cpuLibrary() const {
   return join(root, "cpu-library.bc");
 }

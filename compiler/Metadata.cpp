@@ -67,7 +67,9 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"vocabulary", vocabulary},
                    {"dtype", json.contains("training")
                                  ? json["training"]["compute"]
-                                 : nlohmann::json(linears.dtype)}};
+                                 : nlohmann::json(linears.dtype())}};
+  if (linears.roundsInputs)
+    json["model"]["activations"] = "int8";
   // Checking programs judge each new step.
   if (!options.sanitize.empty() && options.judgesSteps) {
     llvm::SmallVector<event::ProgramOp> programs;

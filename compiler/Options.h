@@ -74,6 +74,8 @@ struct CompileOptions {
   Stage stage = Stage::executable;
   /// "auto", "f32", "bf16" or "f16": element type of linear weights.
   std::string dtype = "auto";
+  /// Products with quantised weights are those of whole numbers of 8 bits.
+  bool roundsInputs = false;
   /// Longest sequence, prompt and answer together, in tokens.
   std::optional<int64_t> maxSeq;
   /// Most sequences that a step has rows of; 0 for a program of one sequence,

@@ -30,6 +30,10 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
   if (options.dtype != "auto")
     return createStringError("--dtype: the types of " + options.model +
                              " are written in it; leave the flag out");
+  if (options.roundsInputs)
+    return createStringError("--activations: the types of " + options.model +
+                             " are written in it, inputs = i8 among them; "
+                             "leave the flag out");
   llvm::SourceMgr sources;
   auto buffer = readSourceFile(options.model);
   if (!buffer)
@@ -68,10 +72,33 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
   return module;
 }
 
+using QuantisedWeights =
+    llvm::SmallVector<std::pair<model::ParameterOp, model::QuantizedType>>;
+
+static QuantisedWeights quantisedWeights(mlir::ModuleOp module) {
+  QuantisedWeights found;
+  module.walk([&](model::ParameterOp op) {
+    if (auto type = mlir::dyn_cast<model::QuantizedType>(
+            model::typeOf(op).getElementType()))
+      found.emplace_back(op, type);
+  });
+  return found;
+}
+
+/// What linears multiply by these weights is rounded first.
+static void roundInputs(const QuantisedWeights &weights) {
+  for (auto [op, type] : weights)
+    op.getResult().setType(
+        model::typeOf(op).withElementType(model::QuantizedType::get(
+            type.getContext(), type.getFormats(),
+            mlir::IntegerType::get(type.getContext(), 8))));
+}
+
 static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 readModel(mlir::MLIRContext &context, const CompileOptions &options,
           Diagnostics &diagnostics) {
-  if (llvm::sys::fs::is_directory(options.model)) {
+  if (llvm::sys::fs::is_directory(options.model) ||
+      models::isGgufFile(options.model)) {
     models::ImportOptions import;
     import.maxSeq = options.maxSeq;
     import.dtype = options.dtype;
@@ -79,12 +106,35 @@ readModel(mlir::MLIRContext &context, const CompileOptions &options,
     auto module = models::importFolder(context, options.model, import, error);
     if (!module)
       return createStringError(error);
+    QuantisedWeights quantised = quantisedWeights(*module);
+    if (options.training && !quantised.empty())
+      return createStringError(
+          options.model + ": '" +
+          mlir::cast<mlir::StringAttr>(quantised[0].first.getSources()[0])
+              .str() +
+          "' is quantised, and weights that train are floating-point numbers; "
+          "--mode=train takes the checkpoint that it was made of");
+    if (options.roundsInputs && quantised.empty())
+      return createStringError("--activations=int8: no weight of " +
+                               options.model +
+                               " is quantised; leave the flag out");
+    if (options.roundsInputs)
+      for (auto [op, type] : quantised)
+        if (!type.hasWholeNumbers())
+          return createStringError(
+              "--activations=int8: '" +
+              mlir::cast<mlir::StringAttr>(op.getSources()[0]).str() + "' is " +
+              type.getFormats().str() +
+              ", whose numbers are not whole; leave the flag out");
+    if (options.roundsInputs)
+      roundInputs(quantised);
     return module;
   }
   if (!llvm::sys::fs::exists(options.model))
     return createStringError(options.model +
                              ": no such file or folder; MODEL is a checkpoint "
-                             "folder with config.json, or an .mlir file");
+                             "folder with config.json, a .gguf file, or an "
+                             ".mlir file");
   return parseFile(context, options, diagnostics);
 }
 

@@ -89,6 +89,11 @@ Config Config::read(const std::string &folder) {
   return Config(file, "", std::move(values));
 }
 
+Config Config::of(std::string file, json values,
+                  std::map<std::string, std::string> spelled) {
+  return Config(std::move(file), "", std::move(values), std::move(spelled));
+}
+
 //===----------------------------------------------------------------------===//
 // Fields
 //===----------------------------------------------------------------------===//
@@ -117,7 +122,8 @@ void Config::fail(const std::string &what) const {
 
 void Config::fail(const char *name, const std::string &expected) const {
   auto found = values.find(name);
-  fail("'" + path + name + "' is " +
+  auto other = spelled.find(path + name);
+  fail("'" + (other == spelled.end() ? path + name : other->second) + "' is " +
        (found == values.end() ? "missing" : spell(*found)) + ", expected " +
        expected);
 }
@@ -188,7 +194,7 @@ std::optional<Config> Config::object(const char *name) const {
     return std::nullopt;
   if (!value->is_object())
     fail(name, "an object or null");
-  return Config(file, path + name + ".", *value);
+  return Config(file, path + name + ".", *value, spelled);
 }
 
 void Config::allowOnly(std::initializer_list<const char *> names) const {

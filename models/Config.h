@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -36,6 +37,11 @@ public:
   /// Reads `folder`/config.json: a JSON object of at most 16 MiB that nests at
   /// most 64 deep.
   static Config read(const std::string &folder);
+
+  /// What another file says by fields of its own. `spelled` has the file's name
+  /// of a field ("rope_scaling.factor"), for errors, where it is another one.
+  static Config of(std::string file, nlohmann::json values,
+                   std::map<std::string, std::string> spelled);
 
   /// A field that has to be there.
   int64_t integer(const char *name, int64_t least, int64_t most) const;
@@ -69,9 +75,10 @@ public:
   const std::string &getFile() const { return file; }
 
 private:
-  Config(std::string file, std::string path, nlohmann::json values)
-      : file(std::move(file)), path(std::move(path)),
-        values(std::move(values)) {}
+  Config(std::string file, std::string path, nlohmann::json values,
+         std::map<std::string, std::string> spelled = {})
+      : file(std::move(file)), path(std::move(path)), values(std::move(values)),
+        spelled(std::move(spelled)) {}
 
   /// The field's value, or null when it is absent or null.
   const nlohmann::json *find(const char *name) const;
@@ -80,6 +87,7 @@ private:
   /// "rope_scaling." for the fields of that object, empty at the top.
   std::string path;
   nlohmann::json values;
+  std::map<std::string, std::string> spelled;
 };
 
 /// The activation function that `name` (a field of `config`) names in

@@ -85,6 +85,9 @@ DecoderShape models::readDecoderShape(const Config &config,
   shape.hyper = readHyperConnections(config, shape.width, shape.epsilon);
   checkTotals(config, shape);
   shape.angles = ropeAngles(config, shape.headDim, shape.maxSeq, defaults.rope);
+  if (defaults.windowRope)
+    shape.windowAngles =
+        ropeAngles(config, shape.headDim, shape.maxSeq, *defaults.windowRope);
   return shape;
 }
 
@@ -204,14 +207,20 @@ Decoder::Decoder(MLIRContext &context, const Config &config,
 
 Value Decoder::embed(float multiplier) {
   table = builder.weight("embed_tokens", {shape.vocabulary, shape.width});
-  Value x = builder.embedding("embed_tokens", table, multiplier);
-  angles = builder.ropeTable("rotary_emb", shape.angles.frequencies,
-                             shape.angles.scale);
-  return residual.begin(x);
+  return builder.embedding("embed_tokens", table, multiplier);
 }
 
 Value Decoder::blocks(Value x, const Windows &windows,
                       function_ref<Value(Value x, const Layer &layer)> block) {
+  auto hasWindow = [](int64_t window) { return window != 0; };
+  if (!shape.windowAngles || !llvm::all_of(windows, hasWindow))
+    angles = builder.ropeTable("rotary_emb", shape.angles.frequencies,
+                               shape.angles.scale);
+  if (shape.windowAngles && llvm::any_of(windows, hasWindow))
+    windowAngles =
+        builder.ropeTable("rotary_emb_local", shape.windowAngles->frequencies,
+                          shape.windowAngles->scale);
+  x = residual.begin(x);
   for (const Run &run : rollUp(windows))
     x = builder.stack(
         "layers", x, run.repeat,
@@ -253,6 +262,23 @@ Value Decoder::preNormBlock(const Layer &layer, Value x,
   });
 }
 
+Value Decoder::sandwichBlock(const Layer &layer, Value x,
+                             function_ref<Value(Value normed)> attention,
+                             function_ref<Value(Value normed)> feedForward,
+                             NormWeight weight) {
+  auto norm = [&](const char *name, Value x) {
+    return builder.rmsNorm(layer.name + "." + name, x, shape.epsilon, weight);
+  };
+  x = attentionHalf(layer, x, [&](Value read) {
+    return norm("post_attention_layernorm",
+                attention(norm("input_layernorm", read)));
+  });
+  return feedForwardHalf(layer, x, [&](Value read) {
+    return norm("post_feedforward_layernorm",
+                feedForward(norm("pre_feedforward_layernorm", read)));
+  });
+}
+
 Value Decoder::attention(const Layer &layer, Value normed, bool inputBias,
                          bool outputBias, AttentionForm form) {
   Value q = project(layer, "q", normed, shape.heads, inputBias);
@@ -272,8 +298,9 @@ Value Decoder::project(const Layer &layer, StringRef part, Value normed,
 }
 
 Value Decoder::rotate(const Layer &layer, StringRef part, Value x) {
+  bool isLocal = shape.windowAngles && layer.window != 0;
   return builder.rope(layer.name + ".self_attn." + part.str() + "_rope", x,
-                      angles);
+                      isLocal ? windowAngles : angles);
 }
 
 Value Decoder::attend(const Layer &layer, Value q, Value k, Value v,

@@ -29,6 +29,8 @@ struct DecoderShape {
   model::Activation activation;
   bool tiedEmbeddings;
   RopeAngles angles;
+  /// Of the layers that see a window, where they turn otherwise.
+  std::optional<RopeAngles> windowAngles;
   std::optional<HyperConnections> hyper;
 
   int64_t queryWidth() const { return heads * headDim; }
@@ -46,6 +48,8 @@ struct DecoderDefaults {
   /// Without it, hidden_size / num_attention_heads.
   std::optional<int64_t> headDim = {};
   RopeDefaults rope = {};
+  /// Where layers that see a window turn otherwise.
+  std::optional<RopeDefaults> windowRope = {};
 };
 
 /// Throws ConfigError.
@@ -102,6 +106,12 @@ public:
                llvm::function_ref<mlir::Value(mlir::Value normed)> attention,
                llvm::function_ref<mlir::Value(mlir::Value normed)> feedForward,
                NormWeight weight = NormWeight::asStored);
+  /// The same with norms behind both halves, too.
+  mlir::Value
+  sandwichBlock(const Layer &layer, mlir::Value x,
+                llvm::function_ref<mlir::Value(mlir::Value normed)> attention,
+                llvm::function_ref<mlir::Value(mlir::Value normed)> feedForward,
+                NormWeight weight);
   /// Rotary attention as Llama has it, with its projections.
   mlir::Value attention(const Layer &layer, mlir::Value normed, bool inputBias,
                         bool outputBias, AttentionForm form);
@@ -125,7 +135,7 @@ public:
                   llvm::function_ref<mlir::Value(mlir::Value)> make);
 
 private:
-  mlir::Value table, angles;
+  mlir::Value table, angles, windowAngles;
   Residual residual;
 };
 

@@ -27,6 +27,9 @@ struct Family {
   mlir::OwningOpRef<mlir::ModuleOp> (*build)(mlir::MLIRContext &,
                                              const Config &,
                                              const ImportOptions &);
+  /// The `model_type` of models that hold this one beside what reads images,
+  /// which are refused, if there are such.
+  const char *wrapper = nullptr;
 };
 
 #define BATON_MODEL_FAMILY(NAME) extern const Family NAME##Family;

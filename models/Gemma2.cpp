@@ -48,21 +48,14 @@ static OwningOpRef<ModuleOp> buildGemma2(MLIRContext &context,
 
   Decoder decoder(context, config, options, "gemma2", shape);
   ProgramBuilder &builder = decoder.builder;
-  auto norm = [&](const Layer &layer, const char *name, Value x) {
-    return builder.rmsNorm(layer.name + "." + name, x, shape.epsilon,
-                           NormWeight::lessOne);
-  };
   auto block = [&](Value x, const Layer &layer) {
-    x = decoder.attentionHalf(layer, x, [&](Value read) {
-      Value normed = norm(layer, "input_layernorm", read);
-      Value projected = decoder.attention(layer, normed, bias, bias, form);
-      return norm(layer, "post_attention_layernorm", projected);
-    });
-    return decoder.feedForwardHalf(layer, x, [&](Value read) {
-      Value normed = norm(layer, "pre_feedforward_layernorm", read);
-      Value down = decoder.feedForward(layer, normed);
-      return norm(layer, "post_feedforward_layernorm", down);
-    });
+    return decoder.sandwichBlock(
+        layer, x,
+        [&](Value normed) {
+          return decoder.attention(layer, normed, bias, bias, form);
+        },
+        [&](Value normed) { return decoder.feedForward(layer, normed); },
+        NormWeight::lessOne);
   };
   Value x = decoder.embed(std::sqrt(static_cast<float>(shape.width)));
   x = decoder.blocks(x, windows, block);

@@ -3,10 +3,15 @@
 #include "models/Importer.h"
 
 #include "models/Family.h"
+#include "models/GgufConfig.h"
+#include "models/StoredTypes.h"
+
+#include "runtime/weights/gguf_model.h"
 
 #include "mlir/IR/Verifier.h"
 
 #include <algorithm>
+#include <fstream>
 
 using namespace mlir;
 using namespace baton;
@@ -38,18 +43,21 @@ static const Family &findFamily(const Config &config) {
   for (const Family *family : kFamilies)
     if (modelType == family->modelType)
       return *family;
+  for (const Family *family : kFamilies)
+    if (family->wrapper && modelType == family->wrapper)
+      config.fail("model_type",
+                  std::string(family->modelType) +
+                      ": images are not supported, only the model's "
+                      "'text_config' and 'language_model' by themselves");
   config.fail("model_type", "one that has an importer: " + listFamilies());
 }
 
 /// Refuses what would be read as something that it is not: other heads on the
-/// same body, and weights that are not plain numbers.
+/// same body.
 static void checkCheckpointKind(const Config &config, const Family &family) {
   if (!config.listsText("architectures", family.architecture))
     config.fail("architectures",
                 std::string("a list with \"") + family.architecture + "\"");
-  if (config.has("quantization_config"))
-    config.fail("'quantization_config' is not supported: only plain float32, "
-                "bfloat16 and float16 weights are");
 }
 
 int64_t models::maxSeqOption(const Config &config, const ImportOptions &options,
@@ -89,17 +97,47 @@ FloatType models::weightTypeOption(MLIRContext &context, const Config &config,
   config.fail(field, "float32, bfloat16 or float16 (--dtype chooses another)");
 }
 
-OwningOpRef<ModuleOp> models::importFolder(MLIRContext &context,
-                                           StringRef folder,
+bool models::isGgufFile(StringRef path) {
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(path.str(), failure))
+    return false;
+  char magic[4] = {};
+  std::ifstream(path.str(), std::ios::binary).read(magic, 4);
+  return path.ends_with(".gguf") || StringRef(magic, 4) == "GGUF";
+}
+
+static void useTypesOf(ModuleOp module, const Checkpoint &checkpoint) {
+  useStoredTypes(module,
+                 [&](const std::string &name) -> std::optional<DataType> {
+                   if (!checkpoint.contains(name))
+                     return std::nullopt;
+                   return checkpoint.find({name}).tensor->type;
+                 });
+}
+
+OwningOpRef<ModuleOp> models::importFolder(MLIRContext &context, StringRef path,
                                            const ImportOptions &options,
                                            std::string &error) {
   error.clear();
   context.getOrLoadDialect<model::ModelDialect>();
   try {
-    Config config = Config::read(folder.str());
+    std::optional<GgufModel> stored;
+    std::error_code failure;
+    if (isGgufFile(path) || std::filesystem::is_directory(path.str(), failure))
+      if (auto file = find_gguf(path.str()))
+        stored = GgufModel::open(*file);
+    Config config = stored ? ggufConfig(*stored) : Config::read(path.str());
     const Family &family = findFamily(config);
     checkCheckpointKind(config, family);
+    const bool isQuantised = !stored && config.has("quantization_config") &&
+                             Quantisation::read(path.str());
     OwningOpRef<ModuleOp> module = family.build(context, config, options);
+    if (stored && options.dtype.value_or("auto") == "auto")
+      useStoredTypes(*module, [&](const std::string &name) {
+        return stored->type_of(name);
+      });
+    if (isQuantised && options.dtype.value_or("auto") == "auto")
+      useTypesOf(*module, Checkpoint::open(path.str()));
 
     // The builders are checked as everybody's IR is.
     std::string diagnostic;

@@ -1,7 +1,8 @@
-//===- Importer.h - from a Hugging Face folder to a model.program ---------===//
+//===- Importer.h - from a checkpoint to a model.program ------------------===//
 //
-// Reads a checkpoint's config.json, never its weights. Each model family is
-// one file in this folder; see Family.h.
+// Reads a checkpoint's config.json, or a GGUF file's metadata, and where
+// weights are quantised what the files' headers say of them, never a weight.
+// Each model family is one file in this folder; see Family.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,14 +19,18 @@
 
 namespace baton::models {
 
-/// Reads `folder`/config.json and builds a verified module that holds one
-/// model.program in primitive form. Loads the model dialect into `context`.
-/// On error returns null and sets `error` to one line that names the file and
-/// field, or the flag, at fault. Throws nothing.
+/// Reads `path`/config.json, or the GGUF file that find_gguf() finds by `path`,
+/// and builds a verified module that holds one model.program in primitive form.
+/// Loads the model dialect into `context`. On error returns null and sets
+/// `error` to one line that names the file and field, or the flag, at fault.
+/// Throws nothing.
 mlir::OwningOpRef<mlir::ModuleOp> importFolder(mlir::MLIRContext &context,
-                                               llvm::StringRef folder,
+                                               llvm::StringRef path,
                                                const ImportOptions &options,
                                                std::string &error);
+
+/// Whether it is a GGUF file, by its first bytes, or its name.
+bool isGgufFile(llvm::StringRef path);
 
 /// The values of config.json's `model_type` that have an importer, sorted.
 std::vector<std::string> families();

@@ -47,6 +47,18 @@ static void scaleAsLlama3(std::vector<float> &frequencies,
   }
 }
 
+static void divideByFactors(std::vector<float> &frequencies,
+                            const Config &scaling) {
+  std::vector<double> factors =
+      scaling.numbers("factors", kMinFactor, kMaxFactor);
+  if (factors.size() != frequencies.size())
+    scaling.fail("'factors' has " + std::to_string(factors.size()) +
+                 " numbers, expected " + std::to_string(frequencies.size()) +
+                 ", one for each pair that turns");
+  for (size_t i = 0; i < factors.size(); ++i)
+    frequencies[i] /= static_cast<float>(factors[i]);
+}
+
 static RopeAngles longAngles(const Config &config, const Config &scaling,
                              float theta, int64_t turning, int64_t maxSeq) {
   const char *name = "original_max_position_embeddings";
@@ -85,15 +97,25 @@ static RopeAngles longAngles(const Config &config, const Config &scaling,
   return angles;
 }
 
-RopeAngles models::ropeAngles(const Config &config, int64_t headDim,
-                              int64_t maxSeq, const RopeDefaults &defaults) {
+/// The object that says more than the base, if there is one.
+static std::optional<Config> readScaling(const Config &config,
+                                         const RopeDefaults &defaults) {
   if (config.has("rope_scaling") && config.has("rope_parameters"))
     config.fail("has both 'rope_scaling' and 'rope_parameters', expected one");
-  std::optional<Config> scaling = config.object("rope_scaling");
-  if (!scaling)
-    scaling = config.object("rope_parameters");
+  std::optional<Config> parameters = config.object("rope_parameters");
+  if (!parameters)
+    return defaults.scalingField ? config.object(defaults.scalingField)
+                                 : std::nullopt;
+  if (!defaults.layerType)
+    return parameters;
+  parameters->allowOnly({"full_attention", "sliding_attention"});
+  return parameters->object(defaults.layerType);
+}
 
-  double theta = config.number("rope_theta", 1, kMaxTheta, 10000);
+RopeAngles models::ropeAngles(const Config &config, int64_t headDim,
+                              int64_t maxSeq, const RopeDefaults &defaults) {
+  std::optional<Config> scaling = readScaling(config, defaults);
+  double theta = config.number(defaults.baseField, 1, kMaxTheta, defaults.base);
   double partial = config.number("partial_rotary_factor", 0, 1,
                                  defaults.partialRotaryFactor);
   const char *typeName = "rope_type";
@@ -134,6 +156,10 @@ RopeAngles models::ropeAngles(const Config &config, int64_t headDim,
   }
   if (type == "llama3") {
     scaleAsLlama3(angles.frequencies, *scaling);
+    return angles;
+  }
+  if (type == "factors") {
+    divideByFactors(angles.frequencies, *scaling);
     return angles;
   }
   scaling->fail(typeName, defaults.mayBeLong

@@ -181,7 +181,8 @@ class Variant<string theSuffix, string theElement, string theFormat> {
   string suffix = theSuffix;
   /// The type in C of an `Element`.
   string element = theElement;
-  /// "f32", "bf16", "f16"; of states also "int8" and "fp8".
+  /// "f32", "bf16", "f16"; of states also "int8" and "fp8", of weights formats
+  /// of blocks.
   string format = theFormat;
 }
 def Plain : Variant<"", "Real", "f32">;
@@ -191,6 +192,18 @@ def F32 : Variant<"_f32", "Real", "f32">;
 def BF16 : Variant<"_bf16", "uint16_t", "bf16">;
 def F16 : Variant<"_f16", "uint16_t", "f16">;
 defvar WeightVariants = [F32, BF16, F16];
+
+// Weights in blocks that have scales (runtime/weight_blocks.h).
+class Blocks<string theFormat> : Variant<"_" # theFormat, "int8_t", theFormat>;
+// Of whole numbers of 8 bits.
+defvar IntegerBlockVariants = [
+  Blocks<"q8_0">, Blocks<"q4_0">, Blocks<"q4_1">, Blocks<"q5_0">, Blocks<"q5_1">,
+  Blocks<"q2_k">, Blocks<"q3_k">, Blocks<"q4_k">, Blocks<"q5_k">, Blocks<"q6_k">,
+  Blocks<"int4_g32">, Blocks<"int4_g64">, Blocks<"int4_g128">, Blocks<"int8_g64">];
+defvar BlockVariants = !listconcat(IntegerBlockVariants, [
+  Blocks<"fp8_g64">, Blocks<"nvfp4">, Blocks<"mxfp4">, Blocks<"nf4">, Blocks<"fp4">]);
+// Each panel in one of them, which it says.
+def Mixed : Blocks<"mixed">;
 
 // States as they are stored. Rows of bytes have their scale behind them, an F32.
 def Int8 : Variant<"_int8", "int8_t", "int8">;

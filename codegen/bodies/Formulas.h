@@ -21,6 +21,10 @@ inline int64_t whole_panels(int64_t columns) {
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return llvm::divideCeil(a, b); }
 
+/// What quantise_rows makes of `k` inputs, in elements of 4 bytes: of each 32
+/// inputs ten.
+inline int64_t quantised_row(int64_t k) { return k / 32 * 10; }
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//

@@ -128,6 +128,8 @@ static Extent whole_panels(const Extent &columns) {
   return ceil_div(columns, 16) * 16;
 }
 
+static Extent quantised_row(const Extent &k) { return ceil_div(k, 32) * 10; }
+
 // Numbers of hyper-connections are constants of a program.
 
 static Extent maps_of(const Extent &streams, const Extent &mixing) {

@@ -2,6 +2,8 @@
 
 #include "codegen/bodies/TaskCalls.h"
 
+#include "runtime/weight_formats.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -184,7 +186,10 @@ static std::string expectedPointee(const OperandSignature &operand,
       role == Role::Flag)
     return "i32";
   if (role == Role::Matrix && function.format != "f32")
-    return function.format.str();
+    return blocks::find_format(std::string_view(function.format)) ||
+                   function.format == "mixed"
+               ? "i8"
+               : function.format.str();
   return function.isDouble ? "f64" : "f32";
 }
 

@@ -24,7 +24,7 @@ def EmbeddingPanelsBody : Body<"embedding_panels",
     The same from a table in panels, of `width` input features and `vocabulary`
     output features.
   }];
-  let variants = WeightVariants;
+  let variants = !listconcat(WeightVariants, BlockVariants);
   let flops = "rows * width";
 }
 
@@ -64,6 +64,6 @@ def EmbeddingPanelsPartBody : Body<"embedding_panels_part",
   let description = [{
     The same from a table in panels.
   }];
-  let variants = WeightVariants;
+  let variants = !listconcat(WeightVariants, BlockVariants);
   let flops = "rows * width";
 }

@@ -14,7 +14,7 @@ def GatedLinearBody : Body<"gated_linear",
     two weights alternate: gate panel 0, up panel 0, gate panel 1, ...; `columns`
     counts outputs.
   }];
-  let variants = WeightVariants;
+  let variants = !listconcat(WeightVariants, BlockVariants);
   let flops = "4 * rows * k * columns";
   let isProduct = true;
   let tuned = [Tuning<"cuda", "matrix", [BF16]>, Tuning<"cuda", "stream", [BF16]>,

@@ -14,7 +14,7 @@ def LinearBody : Body<"linear",
     and `residual` begin at the tile's first column. `columns` is at least 1; its
     last panel may be partial.
   }];
-  let variants = WeightVariants;
+  let variants = !listconcat(WeightVariants, BlockVariants, [Mixed]);
   let inPlace = ["residual"];
   let flops = "2 * rows * k * columns";
   let isProduct = true;

@@ -15,6 +15,8 @@
 #include <set>
 #include <thread>
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -148,6 +150,108 @@ Expected<std::string> baton::link::outputOf(const Scratch &scratch,
   if (said.empty())
     said = problem.empty() ? "exit status " + std::to_string(status) : problem;
   return createStringError(said);
+}
+
+//===----------------------------------------------------------------------===//
+// Programs whose output is read as it comes
+//===----------------------------------------------------------------------===//
+
+Expected<RunningProgram>
+RunningProgram::start(const Scratch &scratch, StringRef file, StringRef name,
+                      ArrayRef<std::string> arguments) {
+  std::string errors = scratch.path(file);
+  std::vector<char *> words;
+  for (const std::string &argument : arguments)
+    words.push_back(const_cast<char *>(argument.c_str()));
+  words.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return createStringError(name + ": cannot be run: " + std::strerror(errno));
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
+                                   O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(),
+                                   O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  // It leads a group of its own, which a signal can be sent to.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  std::lock_guard lock(unfinished().mutex);
+  pid_t process = -1;
+  int failure = posix_spawn(&process, words.front(), &actions, &attributes,
+                            words.data(), environ);
+  posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
+  close(ends[1]);
+  if (failure) {
+    close(ends[0]);
+    return createStringError(name +
+                             ": cannot be run: " + std::strerror(failure));
+  }
+  // More than a pipe has by itself, so that both sides wait less for the other.
+  constexpr int kPipeBytes = 1 << 20;
+  (void)fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);
+  unfinished().programs.insert(process);
+  return RunningProgram(name.str(), std::move(errors), process, ends[0]);
+}
+
+RunningProgram::RunningProgram(RunningProgram &&other)
+    : name(std::move(other.name)), errors(std::move(other.errors)),
+      process(std::exchange(other.process, -1)),
+      output(std::exchange(other.output, -1)) {}
+
+RunningProgram::~RunningProgram() {
+  if (process < 0)
+    return;
+  kill(-process, SIGKILL);
+  wait();
+}
+
+int RunningProgram::wait() {
+  close(std::exchange(output, -1));
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+    ;
+  std::lock_guard lock(unfinished().mutex);
+  unfinished().programs.erase(std::exchange(process, -1));
+  return status;
+}
+
+Error RunningProgram::fail(const Twine &what) const {
+  return createStringError(name + ": " + what);
+}
+
+Error RunningProgram::read(void *data, size_t bytes) {
+  auto *place = static_cast<char *>(data);
+  while (bytes) {
+    ssize_t count = ::read(output, place, bytes);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0) {
+      Error error = finish();
+      return error ? std::move(error)
+                   : fail("ended before all of its output was there");
+    }
+    place += count;
+    bytes -= static_cast<size_t>(count);
+  }
+  return Error::success();
+}
+
+Error RunningProgram::finish() {
+  const int status = wait();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return Error::success();
+  if (std::string said = contents(errors); !said.empty()) {
+    StringRef text(said);
+    text.consume_front("error: ");
+    return fail(text);
+  }
+  return WIFSIGNALED(status)
+             ? fail("ended by signal " + Twine(WTERMSIG(status)))
+             : fail("exit status " + Twine(WEXITSTATUS(status)));
 }
 
 void baton::link::endOnSignals() {

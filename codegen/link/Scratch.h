@@ -55,6 +55,41 @@ int execute(llvm::ArrayRef<std::string> arguments,
 llvm::Expected<std::string> outputOf(const Scratch &scratch,
                                      llvm::ArrayRef<std::string> arguments);
 
+/// A program that runs, reads nothing, and prints what is read as it comes.
+class RunningProgram {
+public:
+  /// `name` is what errors call it. What it says on standard error goes to
+  /// `file` in the folder, which outlives it.
+  static llvm::Expected<RunningProgram>
+  start(const Scratch &scratch, llvm::StringRef file, llvm::StringRef name,
+        llvm::ArrayRef<std::string> arguments);
+  RunningProgram(RunningProgram &&other);
+  RunningProgram(const RunningProgram &) = delete;
+  RunningProgram &operator=(const RunningProgram &) = delete;
+  /// Ends it, where it still runs.
+  ~RunningProgram();
+
+  /// Waits for so many bytes. Fails with what the program says on standard
+  /// error, when it ends before.
+  llvm::Error read(void *data, size_t bytes);
+  /// Waits for its end; it prints no more. Fails as read() does, unless its
+  /// status is 0.
+  llvm::Error finish();
+  /// An error that names the program.
+  llvm::Error fail(const llvm::Twine &what) const;
+
+private:
+  RunningProgram(std::string name, std::string errors, int process, int output)
+      : name(std::move(name)), errors(std::move(errors)), process(process),
+        output(output) {}
+  /// Its status, once it has ended.
+  int wait();
+
+  std::string name, errors;
+  /// -1: none.
+  int process, output;
+};
+
 /// From here on SIGINT, SIGTERM and SIGHUP end the process with one line and
 /// status 1, without scratch folders and programs that still run. Called before
 /// there are threads.

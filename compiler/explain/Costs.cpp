@@ -329,7 +329,8 @@ LinearCosts &LinearCosts::operator+=(const LinearCosts &other) {
   flopsPerOutput += other.flopsPerOutput;
   for (auto [window, more] : other.attentionFlops)
     attentionFlops[window] += more;
-  dtype = other.dtype;
+  dtypes.insert(other.dtypes.begin(), other.dtypes.end());
+  roundsInputs |= other.roundsInputs;
   return *this;
 }
 
@@ -361,7 +362,12 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         continue;
       if (std::optional<int64_t> elements = panels.countElements())
         costs.bytes += repeat * *elements * bytesOf(panels.getElement());
-      costs.dtype = llvm::to_string(panels.getElement());
+      auto blocks = mlir::dyn_cast<event::BlocksAttr>(panels.getFormAttr());
+      costs.dtypes.insert(blocks ? blocks.getFormats().str()
+                                 : llvm::to_string(panels.getElement()));
+      costs.roundsInputs |=
+          bodies::dynCall<bodies::IntegerLinearCall>(call) ||
+          bodies::dynCall<bodies::IntegerGatedLinearCall>(call);
       double flops = 0;
       for (ArrayRef<int64_t> task : tasksOf(phase, step))
         if (std::optional<bodies::BodyCost> body =

@@ -12,10 +12,13 @@
 
 #include "dialects/Event/Event.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,7 +90,13 @@ struct LinearCosts {
   /// What attention of a row to one position costs, by how many of the last
   /// positions it sees; 0 is all.
   std::map<int64_t, double> attentionFlops;
-  std::string dtype = "f32";
+  /// How they are stored; of several types each.
+  std::set<std::string> dtypes;
+  /// Whether some multiply whole numbers of 8 bits.
+  bool roundsInputs = false;
+  std::string dtype() const {
+    return dtypes.empty() ? "f32" : llvm::join(dtypes, ", ");
+  }
 
   /// Of two programs, one behind the other.
   LinearCosts &operator+=(const LinearCosts &other);

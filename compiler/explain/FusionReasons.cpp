@@ -58,11 +58,17 @@ static void addCall(event::CallOp call, Sentences &reasons) {
         " is no phase of its own: each worker computes it into scratch for its "
         "tile of rows");
   addWeightParts(call, reasons);
-  if (auto linear = bodies::dynCall<bodies::LinearCall>(call)) {
-    if (std::string residual = nameOf(linear.residual()); !residual.empty())
+  auto addResidual = [&](mlir::Attribute operand) {
+    if (std::string residual = nameOf(operand); !residual.empty())
       reasons.push_back("the body of " + callee.str() + " adds " + residual +
                         ": no phase for the sum");
-  } else if (bodies::dynCall<bodies::GatedLinearCall>(call)) {
+  };
+  if (auto linear = bodies::dynCall<bodies::LinearCall>(call)) {
+    addResidual(linear.residual());
+  } else if (auto integer = bodies::dynCall<bodies::IntegerLinearCall>(call)) {
+    addResidual(integer.residual());
+  } else if (bodies::dynCall<bodies::GatedLinearCall>(call) ||
+             bodies::dynCall<bodies::IntegerGatedLinearCall>(call)) {
     reasons.push_back("gate, up, activation and product are one body, " +
                       callee.str() + ": none of them is stored");
   } else if (auto attention = bodies::dynCall<bodies::AttentionCall>(call)) {

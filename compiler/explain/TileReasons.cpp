@@ -79,8 +79,10 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
     if (module && module.lookupSymbol<event::BodyOp>(call.getCallee()))
       return "the body's grid";
     std::optional<bodies::BodyFunction> body = bodies::lookUp(call);
-    isLinear |= body && body->kind == bodies::Kind::linear;
-    isGated |= body && body->kind == bodies::Kind::gated_linear;
+    isLinear |= body && (body->kind == bodies::Kind::linear ||
+                         body->kind == bodies::Kind::integer_linear);
+    isGated |= body && (body->kind == bodies::Kind::gated_linear ||
+                        body->kind == bodies::Kind::integer_gated_linear);
     isAttention |= body && isAttentionBody(body->kind);
   }
   if (along == "rows") {

@@ -193,6 +193,28 @@ def Event_PanelsAttr : Event_Form<"Panels", "panels", ["isPacked"]> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Event_BlocksAttr : Event_Form<"Blocks", "blocks", ["isPacked", "countOverhead"]> {
+  let summary = "weight form: quantised weights, 16 output features side by side";
+  let description = [{
+    `#event.blocks<"q4_k", 96 by 512>` has 96 output features of 512 inputs in panels of
+    16, as bytes: blocks of inputs with their scales (runtime/weight_blocks.h). Where
+    panels have different formats, as in `"q4_k|q6_k"`, each says which, and all take the
+    room of the longest. `alternating`, panels of two weights of half as many outputs
+    take turns.
+
+    **Constraints:**
+    - inputs are whole blocks
+  }];
+  let parameters = (ins StringRefParameter<"formats, separated by |">:$formats, "int64_t":$outputs,
+                        "int64_t":$inputs, DefaultValuedParameter<"bool", "false">:$alternating);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What a body that reads it is called for: its format, or "mixed".
+    ::llvm::StringRef getVariant() const;
+  }];
+}
+
 def Event_VectorAttr : Event_Form<"Vector", "vector"> {
   let summary = "weight form: numbers, zeros up to a multiple of 16";
   let parameters = (ins "int64_t":$size);

@@ -7,6 +7,8 @@
 
 #include "dialects/Event/Event.h"
 
+#include "runtime/weight_formats.h"
+
 #include "mlir/IR/OpImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -78,20 +80,112 @@ SmallVector<NamedAttribute> PanelsAttr::getEntries() const {
       .take();
 }
 
-Attribute PanelsAttr::parse(AsmParser &parser, Type) {
+namespace {
+/// "96 by 64", or "96 by 64 alternating".
+struct MatrixText {
   int64_t outputs, inputs;
-  if (parser.parseLess() || parser.parseInteger(outputs) ||
-      parser.parseKeyword("by") || parser.parseInteger(inputs))
+  bool alternating;
+
+  ParseResult parse(AsmParser &parser) {
+    if (parser.parseInteger(outputs) || parser.parseKeyword("by") ||
+        parser.parseInteger(inputs))
+      return failure();
+    alternating = succeeded(parser.parseOptionalKeyword("alternating"));
+    return success();
+  }
+  void print(AsmPrinter &printer) const {
+    printer << outputs << " by " << inputs
+            << (alternating ? " alternating" : "");
+  }
+};
+} // namespace
+
+Attribute PanelsAttr::parse(AsmParser &parser, Type) {
+  MatrixText matrix;
+  if (parser.parseLess() || matrix.parse(parser) || parser.parseGreater())
     return {};
-  bool alternating = succeeded(parser.parseOptionalKeyword("alternating"));
-  if (parser.parseGreater())
-    return {};
-  return get(parser.getContext(), outputs, inputs, alternating);
+  return get(parser.getContext(), matrix.outputs, matrix.inputs,
+             matrix.alternating);
 }
 
 void PanelsAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getOutputs() << " by " << getInputs()
-          << (getAlternating() ? " alternating" : "") << '>';
+  printer << '<';
+  MatrixText{getOutputs(), getInputs(), getAlternating()}.print(printer);
+  printer << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+static std::string_view view(StringRef text) {
+  return {text.data(), text.size()};
+}
+
+StringRef BlocksAttr::getKind() const { return "blocks"; }
+
+StringRef BlocksAttr::getVariant() const {
+  return baton::blocks::variant_of(view(getFormats()));
+}
+
+bool BlocksAttr::isPacked() const { return true; }
+
+int64_t BlocksAttr::countOverhead() const {
+  return baton::blocks::bytes_of_output(view(getFormats()), getInputs()) -
+         getInputs();
+}
+
+std::optional<int64_t> BlocksAttr::countElements() const {
+  int64_t weights = getAlternating() ? 2 : 1;
+  return elementsOf(padded(getOutputs() / weights) * weights,
+                    getInputs() + countOverhead());
+}
+
+AffineExpr BlocksAttr::getOffset(AffineExpr output) const {
+  return output *
+         ((getAlternating() ? 2 : 1) * (getInputs() + countOverhead()));
+}
+
+SmallVector<NamedAttribute> BlocksAttr::getEntries() const {
+  Entries entries(getContext());
+  return entries.add("k", getInputs())
+      .add("n", getOutputs())
+      .add("interleave", entries.builder.getBoolAttr(getAlternating()))
+      .add("formats", entries.builder.getStringAttr(getFormats()))
+      .take();
+}
+
+LogicalResult BlocksAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef formats, int64_t /*outputs*/,
+                                 int64_t inputs, bool /*alternating*/) {
+  std::string wrong = baton::blocks::check_formats(view(formats));
+  if (!wrong.empty())
+    return emitError() << wrong;
+  const int64_t block = baton::blocks::block_inputs(view(formats));
+  if (inputs < 1 || inputs % block)
+    return emitError() << inputs << " inputs are no whole blocks of " << formats
+                       << ", of " << block << " each";
+  return success();
+}
+
+Attribute BlocksAttr::parse(AsmParser &parser, Type) {
+  std::string formats;
+  MatrixText matrix;
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseString(&formats) ||
+      parser.parseComma() || matrix.parse(parser) || parser.parseGreater())
+    return {};
+  if (failed(verify([&] { return parser.emitError(location); }, formats,
+                    matrix.outputs, matrix.inputs, matrix.alternating)))
+    return {};
+  return get(parser.getContext(), formats, matrix.outputs, matrix.inputs,
+             matrix.alternating);
+}
+
+void BlocksAttr::print(AsmPrinter &printer) const {
+  printer << "<\"" << getFormats() << "\", ";
+  MatrixText{getOutputs(), getInputs(), getAlternating()}.print(printer);
+  printer << '>';
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,11 +2,14 @@
 
 #include "dialects/Model/Model.h"
 
+#include "runtime/weight_formats.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace baton;
 using namespace baton::model;
 
 #include "dialects/Model/ModelDialect.cpp.inc"
@@ -74,9 +77,38 @@ StepTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
     }
   }
   if (!elementType.isF32() && !elementType.isF16() && !elementType.isBF16() &&
-      !elementType.isF64() && !elementType.isInteger(32))
-    return emitError() << "elements are f32, f16, bf16, f64 or i32, found "
+      !elementType.isF64() && !elementType.isInteger(32) &&
+      !mlir::isa<QuantizedType>(elementType))
+    return emitError() << "elements are f32, f16, bf16, f64, i32 or "
+                          "!model.quantized, found "
                        << elementType;
+  return success();
+}
+
+/// Of formats that are known.
+static bool areWholeNumbers(StringRef formats) {
+  return llvm::all_of(
+      blocks::listed_formats({formats.data(), formats.size()}),
+      [](const blocks::Format *format) { return format->is_integer; });
+}
+
+bool QuantizedType::hasWholeNumbers() const {
+  return areWholeNumbers(getFormats());
+}
+
+LogicalResult
+QuantizedType::verify(function_ref<InFlightDiagnostic()> emitError,
+                      StringRef formats, Type inputs) {
+  if (inputs && !inputs.isInteger(8))
+    return emitError() << "inputs of quantised weights are i8, found "
+                       << inputs;
+  std::string wrong =
+      blocks::check_formats(std::string_view(formats.data(), formats.size()));
+  if (inputs && wrong.empty() && !areWholeNumbers(formats))
+    return emitError() << "inputs of " << formats
+                       << ", whose numbers are not whole, are not i8";
+  if (!wrong.empty())
+    return emitError() << wrong;
   return success();
 }
 

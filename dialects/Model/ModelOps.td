@@ -52,7 +52,7 @@ def Model_TensorType : TypeDef<Model_Dialect, "StepTensor"> {
 
     **Constraints:**
     - every number is at least 1
-    - the element type is f32, f16, bf16, f64 or i32
+    - the element type is f32, f16, bf16, f64, i32 or `!model.quantized`
     - a symbol occurs at most once
     - rows are cut over 2 to 2^20 ranks
   }];
@@ -66,6 +66,40 @@ def Model_TensorType : TypeDef<Model_Dialect, "StepTensor"> {
     /// Same shape, other elements.
     StepTensorType withElementType(::mlir::Type type) const;
     StepTensorType withShape(::llvm::ArrayRef<int64_t> shape) const;
+  }];
+}
+
+def Model_QuantizedType : TypeDef<Model_Dialect, "Quantized"> {
+  let mnemonic = "quantized";
+  let summary = "a weight's element: a small number, whose block has a scale";
+  let description = [{
+    `!model.quantized<"q4_k">`: each weight is the F32 number that its block's scales
+    make of it, and what multiplies by it multiplies by that number. Formats have the
+    names of ggml's: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k; or are
+    those of quantised checkpoints of Hugging Face: int4_g32, int4_g64, int4_g128,
+    int8_g64, fp8_g64, nvfp4, mxfp4, nf4, fp4. Where layers of a stack differ,
+    `"q4_k|q6_k"` lists them.
+
+    `!model.quantized<"q4_k", inputs = i8>`: linears also round what they multiply by
+    it, of each row 32 inputs with a scale, to whole numbers of 8 bits, and multiply
+    whole numbers. That is quicker, and another result.
+
+    **Constraints:**
+    - every format is one of these, none twice
+    - inputs are i8
+    - numbers that inputs in i8 are multiplied by are whole: ggml's, int4's and int8's
+  }];
+  let parameters = (ins StringRefParameter<"formats, separated by |">:$formats,
+                        OptionalParameter<"::mlir::Type", "what inputs of linears are rounded to">:$inputs);
+  let assemblyFormat = "`<` $formats (`,` `inputs` `=` $inputs^)? `>`";
+  let builders = [TypeBuilder<(ins "::llvm::StringRef":$formats), [{
+    return Base::get($_ctxt, formats, ::mlir::Type());
+  }]>];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isMixed() const { return getFormats().contains('|'); }
+    /// Whether the numbers of all formats are whole ones of 8 bits.
+    bool hasWholeNumbers() const;
   }];
 }
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Model/Verification.h"
+#include "runtime/weight_formats.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -195,6 +196,23 @@ static LogicalResult verifyShards(ParameterOp op) {
   return success();
 }
 
+/// Blocks of quantised weights lie along the inputs of a matrix.
+static LogicalResult verifyBlocksOfWeights(ParameterOp op) {
+  auto type = typeOf(op.getResult());
+  auto quantized = dyn_cast<QuantizedType>(type.getElementType());
+  if (!quantized)
+    return success();
+  if (type.getRank() != 2)
+    return op.emitOpError() << "is quantised, but no matrix";
+  const StringRef formats = quantized.getFormats();
+  const int64_t inputs = blocks::block_inputs({formats.data(), formats.size()});
+  if (type.getDimension(1) % inputs)
+    return op.emitOpError()
+           << "has " << type.getDimension(1) << " inputs, no whole blocks of "
+           << formats << ", of " << inputs << " each";
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   if (getSources().empty())
     return emitOpError() << "names no tensor";
@@ -207,7 +225,8 @@ LogicalResult ParameterOp::verify() {
                            << "' names a layer outside a stack";
   }
   if (failed(expectStatic(*this, "the type", getResult())) ||
-      failed(expectFloating(*this, "the type", getResult())))
+      failed(expectWeight(*this, "the type", getResult())) ||
+      failed(verifyBlocksOfWeights(*this)))
     return failure();
   if (getTransposed() && shapeOf(getResult()).size() != 2)
     return emitOpError() << "transposed needs two dimensions";
@@ -251,7 +270,7 @@ LogicalResult EmbeddingOp::verify() {
     return failure();
   if (failed(expectRank(*this, "the table", getTable(), 2)) ||
       failed(expectStatic(*this, "the table", getTable())) ||
-      failed(expectFloating(*this, "the table", getTable())) ||
+      failed(expectWeight(*this, "the table", getTable())) ||
       failed(expectShape(*this, "the result", getResult(),
                          {kRows, shapeOf(getTable())[1]})) ||
       failed(expectFloat32(*this, "the result", getResult())) ||
@@ -301,7 +320,7 @@ static LogicalResult verifyWeight(Operation *op, StringRef what, Value x,
                                   Value weight, Value result) {
   if (failed(expectRank(op, what, weight, 2)) ||
       failed(expectStatic(op, what, weight)) ||
-      failed(expectFloating(op, what, weight)))
+      failed(expectWeight(op, what, weight)))
     return failure();
   int64_t n = shapeOf(weight)[0], k = shapeOf(weight)[1];
   if (shapeOf(x)[1] != k)

@@ -65,6 +65,15 @@ inline LogicalResult expectFloating(Operation *op, StringRef what,
                            << " elements, expected floating-point";
 }
 
+/// The elements of a matrix that linears, or embeddings that share one, read.
+inline LogicalResult expectWeight(Operation *op, StringRef what, Value value) {
+  Type element = cast<StepTensorType>(value.getType()).getElementType();
+  if (isa<FloatType, QuantizedType>(element))
+    return success();
+  return op->emitOpError() << what << " has " << element
+                           << " elements, expected floating-point or quantised";
+}
+
 inline LogicalResult expectSameType(Operation *op, Value lhs, Value rhs) {
   if (lhs.getType() == rhs.getType())
     return success();

@@ -53,6 +53,13 @@ static bool haveOneStorage(LinearOp a, LinearOp b) {
 // Gated linears
 //===----------------------------------------------------------------------===//
 
+/// Whether panels of both weights may have different formats, which a gated
+/// linear, that reads them in pairs, has no body for.
+static bool isMixed(LinearOp op) {
+  auto type = dyn_cast<QuantizedType>(elementTypeOf(op.getWeight()));
+  return type && type.isMixed();
+}
+
 /// mul(activate(linear), linear) of the same rows, as (activate, up).
 static std::optional<std::pair<ActivateOp, LinearOp>> matchGated(MulOp mul) {
   for (auto [gated, other] : {std::pair(mul.getLhs(), mul.getRhs()),
@@ -64,7 +71,7 @@ static std::optional<std::pair<ActivateOp, LinearOp>> matchGated(MulOp mul) {
     auto gate = activate.getX().getDefiningOp<LinearOp>();
     if (!gate || !isPlain(gate) || !isPlain(up) || gate.getX() != up.getX() ||
         gate.getWeight().getType() != up.getWeight().getType() ||
-        !haveOneStorage(gate, up))
+        !haveOneStorage(gate, up) || isMixed(gate))
       continue;
     if (!gate.getResult().hasOneUse() || !up.getResult().hasOneUse() ||
         !gated.hasOneUse())

@@ -3,6 +3,7 @@
 #ifndef BATON_PASSES_TILING_LINEARS_H
 #define BATON_PASSES_TILING_LINEARS_H
 
+#include "codegen/bodies/Formulas.h"
 #include "passes/tiling/Norms.h"
 #include "passes/tiling/Weights.h"
 
@@ -20,13 +21,20 @@ mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
   return isRecomputed(op.getX()) ? mlir::success() : expectRows(op, "x", x);
 }
 
+/// Whether products with a weight are those of whole numbers.
+inline bool roundsInputs(mlir::Value weight) {
+  auto stored = mlir::dyn_cast<model::QuantizedType>(
+      model::typeOf(weight).getElementType());
+  return stored && stored.getInputs();
+}
+
 /// Reads a tile of rows of x, through the linear's norm if it has one, or
 /// through the body that makes it. That is computed again by every worker: it
 /// costs less than handing it on.
 template <typename OpT>
 mlir::FailureOr<LinearInput>
-readLinearInput(OpT op, PhaseBuilder &phase, const View &x,
-                const RowTiles &tiles, const std::string &name, Tiler &tiler) {
+readRealInput(OpT op, PhaseBuilder &phase, const View &x, const RowTiles &tiles,
+              const std::string &name, Tiler &tiler) {
   int64_t stride =
       ceilDiv(model::typeOf(op.getX()).getDimension(1), kPanel) * kPanel;
   LinearInput made{phase.scratch(0), phase.integer(stride)};
@@ -52,6 +60,29 @@ readLinearInput(OpT op, PhaseBuilder &phase, const View &x,
             bias.all(phase), epsilon},
            /*invariant=*/true);
   return made;
+}
+
+/// The same, and rounded behind that in scratch where products with `weight`
+/// want it.
+template <typename OpT>
+mlir::FailureOr<LinearInput>
+readLinearInput(OpT op, mlir::Value weight, PhaseBuilder &phase, const View &x,
+                const RowTiles &tiles, const std::string &name, Tiler &tiler) {
+  mlir::FailureOr<LinearInput> input =
+      readRealInput(op, phase, x, tiles, name, tiler);
+  if (failed(input) || !roundsInputs(weight))
+    return input;
+  constexpr int64_t kBytes = sizeof(float);
+  const int64_t depth = model::typeOf(op.getX()).getDimension(1);
+  const int64_t begin = tiles.size * ceilDiv(depth, kPanel) * kPanel * kBytes;
+  const int64_t stride = ceilDiv(bodies::quantised_row(depth), kPanel) * kPanel;
+  phase.needsScratch(begin + tiles.size * stride * kBytes);
+  LinearInput rounded{phase.scratch(begin), phase.integer(stride)};
+  phase.call("quantise_rows",
+             {rounded.pointer, rounded.stride, input->pointer, input->stride,
+              tiles.count(phase), phase.integer(depth)},
+             /*invariant=*/true);
+  return rounded;
 }
 
 } // namespace baton::tasks

@@ -121,6 +121,11 @@ event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
   int64_t outputs = 0;
   for (Value weight : weights)
     outputs += typeOf(weight).getDimension(0);
+  if (auto stored = dyn_cast<model::QuantizedType>(type.getElementType()))
+    return make(name, weights, IntegerType::get(plan.context(), 8),
+                event::BlocksAttr::get(plan.context(), stored.getFormats(),
+                                       outputs, type.getDimension(1),
+                                       alternating));
   return make(name, weights, type.getElementType(),
               event::PanelsAttr::get(plan.context(), outputs,
                                      type.getDimension(1), alternating));

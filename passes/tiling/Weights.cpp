@@ -32,6 +32,9 @@ Attribute Weight::tile(PhaseBuilder &phase, unsigned d, int64_t width) const {
 }
 
 std::string Weight::bodyFor(StringRef body) const {
+  if (!view.buffer)
+    if (auto form = dyn_cast<event::BlocksAttr>(parameter.getFormAttr()))
+      return bodies::functionName(body, form.getVariant());
   Type element =
       view.buffer ? view.buffer.getElement() : parameter.getElement();
   return bodies::functionName(body, llvm::to_string(element));

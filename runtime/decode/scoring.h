@@ -1,25 +1,31 @@
-//===- scoring.h - the logits at every position of a text ----------------===//
+//===- scoring.h - the logits at positions of texts -----------------------===//
 
 #ifndef BATON_RUNTIME_DECODE_SCORING_H
 #define BATON_RUNTIME_DECODE_SCORING_H
 
-#include "runtime/execute/npy.h"
 #include "runtime/execute/step_driver.h"
 #include "runtime/execute/value_dump.h"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace baton {
 
-/// Computes the tokens chunk by chunk, all rows of a chunk being outputs, and
-/// appends every row of logits, [vocabulary] floats, to an array.
+/// Takes the next rows of logits, each [vocabulary] floats, one behind the
+/// other. May throw: the program then ends.
+using LogitSink = std::function<void(const float *rows, uint64_t count)>;
+
+/// Computes texts one after the other, chunk by chunk, each from position 0 on,
+/// and hands on every row of logits from a text's position `first` on.
 class Scoring : public StepDriver {
 public:
-  /// `chunk` is at least 1 and at most max_outputs. The writers outlive this;
-  /// `dump` may be null, otherwise the execution is observed.
-  Scoring(std::vector<int32_t> tokens, uint32_t chunk, NpyWriter &logits,
-          ValueDump *dump);
+  /// There is a text, and each has more than `first` tokens. A step has `chunk`
+  /// rows at most, 1 to max_rows, and `outputs` of them with logits, 1 to
+  /// max_outputs. `dump` may be null, otherwise it outlives this, there is one
+  /// text, and the execution is observed.
+  Scoring(std::vector<std::vector<int32_t>> texts, uint64_t first,
+          uint32_t chunk, uint32_t outputs, LogitSink sink, ValueDump *dump);
 
   BatonStep begin(std::span<int32_t> sequence) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;
@@ -28,11 +34,17 @@ public:
 
 private:
   BatonStep step(uint64_t past) const;
+  /// Begins the text.
+  BatonStep start(size_t next);
 
-  std::vector<int32_t> tokens;
-  uint32_t chunk;
-  NpyWriter &output;
+  std::vector<std::vector<int32_t>> texts;
+  uint64_t first;
+  uint32_t chunk, outputs;
+  LogitSink sink;
   ValueDump *dump;
+  /// Where the program reads tokens.
+  std::span<int32_t> sequence;
+  size_t current_text = 0;
 };
 
 } // namespace baton

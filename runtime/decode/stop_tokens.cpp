@@ -3,6 +3,8 @@
 #include "runtime/decode/stop_tokens.h"
 
 #include "runtime/error.h"
+#include "runtime/tokenizer/gguf_vocabulary.h"
+#include "runtime/weights/gguf_model.h"
 
 #include <nlohmann/json.hpp>
 
@@ -12,6 +14,8 @@
 namespace baton {
 
 std::vector<int32_t> read_stop_tokens(const std::filesystem::path &checkpoint) {
+  if (const auto file = find_gguf(checkpoint))
+    return read_gguf_stop_tokens(*GgufFile::open(*file));
   for (const char *name : {"generation_config.json", "config.json"}) {
     std::filesystem::path path = checkpoint / name;
     std::error_code absent;

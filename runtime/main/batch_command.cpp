@@ -75,13 +75,13 @@ uint64_t choose_pages(const BatchCommandOptions &options,
 
 BatchFormat find_format(const Metadata &metadata,
                         const BatchCommandOptions &options) {
-  const std::filesystem::path folder = weights_folder(options.run);
+  const std::filesystem::path path = weights_path(options.run);
   BatchFormat format;
   format.scores = options.scores;
   format.max_new_tokens = options.max_new_tokens;
-  format.stop_tokens = read_stop_tokens(folder);
+  format.stop_tokens = read_stop_tokens(path);
   try {
-    TextTokens text = find_text_tokens(folder, metadata.vocabulary,
+    TextTokens text = find_text_tokens(path, metadata.vocabulary,
                                        {"prompts", "tokens instead of text"},
                                        !options.run.quiet);
     format.tokenizer = std::move(text.tokenizer);

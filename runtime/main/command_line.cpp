@@ -358,7 +358,8 @@ std::function<void()> add_sampling(CLI::App &command,
 std::function<void()> add_generate_options(CLI::App &command,
                                            GenerateOptions &options,
                                            const std::string &program) {
-  add_run_options(command, options.run, "The checkpoint's folder");
+  add_run_options(command, options.run,
+                  "The checkpoint's folder, or a GGUF file");
   add_rank_options(command, options);
   add_memory_check(command, options.run);
   command.add_option("--prompt", options.prompt, "The text to continue")
@@ -394,33 +395,63 @@ std::function<void()> add_generate_options(CLI::App &command,
 
 void add_logits_options(CLI::App &command, LogitsOptions &options,
                         const std::string &program) {
-  add_run_options(command, options.run, "The checkpoint's folder");
+  add_run_options(command, options.run,
+                  "The checkpoint's folder, or a GGUF file");
   add_rank_options(command, options);
   add_memory_check(command, options.run);
-  command.add_option("--tokens", options.tokens, "The text's token ids")
-      ->type_name("1,2,3")
-      ->required();
+  CLI::Option *tokens =
+      command.add_option("--tokens", options.tokens, "The text's token ids")
+          ->type_name("1,2,3");
+  CLI::Option *out =
+      command
+          .add_option("--out", options.out,
+                      "The array to write: float32 [tokens, vocabulary]")
+          ->type_name("LOGITS.npy");
+  CLI::Option *dump =
+      command
+          .add_option("--dump", options.dump,
+                      "Also write every value that the program computes, one "
+                      ".npy each and an index.json in program order; runs one "
+                      "worker")
+          ->type_name("DIR");
+  CLI::Option *data =
+      command
+          .add_option("--data", options.data,
+                      "A long text, in windows: standard output gets a line of "
+                      "JSON that says how many there are, all tokens, and the "
+                      "logits of each window's second half, as they come")
+          ->type_name("TEXT")
+          ->excludes(tokens)
+          ->excludes(out)
+          ->excludes(dump);
   command
-      .add_option("--out", options.out,
-                  "The array to write: float32 [tokens, vocabulary]")
-      ->type_name("LOGITS.npy")
-      ->required();
+      .add_option("--context", options.context,
+                  "Tokens of a window of --data (default: 512, or as many as "
+                  "the program has positions for)")
+      ->type_name("N")
+      ->check(whole(1))
+      ->needs(data);
   command
-      .add_option("--dump", options.dump,
-                  "Also write every value that the program computes, one "
-                  ".npy each and an index.json in program order; runs one "
-                  "worker")
-      ->type_name("DIR");
+      .add_option("--windows", options.windows,
+                  "The first windows of --data only (default: all)")
+      ->type_name("N")
+      ->check(whole(1))
+      ->needs(data);
   command.footer("Examples:\n  " + program +
                  " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
                  program +
                  " logits --weights DIR --tokens 1,2,3 --out logits.npy "
-                 "--dump values");
+                 "--dump values\n  " +
+                 program +
+                 " logits --weights DIR --data text.txt --context 256 > "
+                 "logits\n"
+                 "batonc compare reads what --data writes, of two programs.");
 }
 
 /// What texts are continued or scored with.
 void add_request_options(CLI::App &command, BatchCommandOptions &options) {
-  add_run_options(command, options.run, "The checkpoint's folder");
+  add_run_options(command, options.run,
+                  "The checkpoint's folder, or a GGUF file");
   add_rank_options(command, options);
   add_memory_check(command, options.run);
   command
@@ -506,7 +537,8 @@ void add_score_options(CLI::App &command, BatchCommandOptions &options,
 void add_bench_options(CLI::App &command, BenchOptions &options,
                        const std::string &program) {
   add_run_options(command, options.run,
-                  "The checkpoint's folder (default: random weights)");
+                  "The checkpoint's folder, or a GGUF file (default: "
+                  "random weights)");
   command.add_option("--prefill", options.prefill, "Tokens of the prompt")
       ->type_name("N")
       ->capture_default_str()
@@ -549,6 +581,18 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                  " bench --batch 1,4,16 --prefill 128 --decode 32");
 }
 
+void add_chat_template_options(CLI::App &command, ChatTemplateOptions &options,
+                               const std::string &program) {
+  command
+      .add_option("--weights", options.weights,
+                  "The checkpoint's folder, or a GGUF file")
+      ->type_name("DIR")
+      ->required();
+  command.footer("One JSON object: the template in Jinja, and the texts of the "
+                 "tokens that begin and end a text.\n\nExample:\n  " +
+                 program + " chat-template --weights DIR");
+}
+
 /// A program's commands, the options of each, and the one that is named.
 class Commands {
 public:
@@ -588,6 +632,11 @@ public:
     add_bench_options(*measuring, bench, program);
     measuring->callback(
         [this] { command = [this] { bench_command(this->metadata, bench); }; });
+    CLI::App *conversing = application.add_subcommand(
+        "chat-template", "Show how the checkpoint writes conversations");
+    add_chat_template_options(*conversing, chatting, program);
+    conversing->callback(
+        [this] { command = [this] { chat_template_command(chatting); }; });
     describing = application.add_subcommand(
         "info", "Say what this program is, needs, and is proved to do");
     describing->add_flag("--json", info.json, "Print one JSON object");
@@ -607,8 +656,10 @@ public:
     bool trains = metadata.json.value("training", nlohmann::json()).is_object();
     if (!command)
       throw Error(std::string("name a command: ") +
-                  (trains ? "train or info"
-                          : "generate, logits, batch, score, bench or info") +
+                  (trains
+                       ? "train or info"
+                       : "generate, logits, batch, score, bench, chat-template "
+                         "or info") +
                   "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))
@@ -625,6 +676,7 @@ private:
   LogitsOptions logits;
   BatchCommandOptions batch, score;
   BenchOptions bench;
+  ChatTemplateOptions chatting;
   InfoOptions info;
   TrainOptions train;
   CLI::App *describing, *training;

@@ -32,9 +32,14 @@ void generate_command(const Metadata &metadata, const GenerateOptions &options);
 
 struct LogitsOptions : RankOptions {
   RunOptions run;
-  std::string tokens;
-  std::string out;
+  /// Exactly one of the two; with the first also `out`.
+  std::optional<std::string> tokens;
+  std::optional<std::string> data;
+  std::optional<std::string> out;
   std::optional<std::string> dump;
+  /// Of --data: tokens of a window, and the most windows.
+  std::optional<uint64_t> context;
+  std::optional<uint64_t> windows;
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
 
@@ -54,6 +59,11 @@ struct BatchCommandOptions : RankOptions {
 };
 void batch_command(const Metadata &metadata,
                    const BatchCommandOptions &options);
+
+struct ChatTemplateOptions {
+  std::string weights;
+};
+void chat_template_command(const ChatTemplateOptions &options);
 
 struct BenchOptions : RankOptions {
   RunOptions run;

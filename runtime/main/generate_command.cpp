@@ -29,25 +29,22 @@ using namespace std::chrono_literals;
 
 /// What makes tokens of the prompt, or text of tokens that the user gave: then
 /// one that is not there, or not understood, is none.
-std::optional<TextTokens> find_tokens(const std::filesystem::path &folder,
+std::optional<TextTokens> find_tokens(const std::filesystem::path &path,
                                       const Metadata &metadata,
                                       const GenerateOptions &options) {
   if (options.prompt)
-    return find_text_tokens(folder, metadata.vocabulary,
+    return find_text_tokens(path, metadata.vocabulary,
                             {"--prompt", "--tokens instead of --prompt"},
                             !options.run.quiet);
-  std::filesystem::path file = folder / "tokenizer.json";
-  std::error_code failure;
-  if (!std::filesystem::exists(file, failure))
-    return std::nullopt;
   try {
-    return TextTokens{Tokenizer::load(file), false};
+    if (auto tokenizer = find_tokenizer(path))
+      return TextTokens{std::move(*tokenizer), false};
   } catch (const Error &error) {
     if (!options.run.quiet)
       std::fprintf(stderr, "note: %s; tokens are printed, not text\n",
                    error.what());
-    return std::nullopt;
   }
+  return std::nullopt;
 }
 
 std::vector<int32_t> prompt_tokens(const GenerateOptions &options,
@@ -161,14 +158,14 @@ static void generate(const Metadata &metadata, const GenerateOptions &options,
   if (options.prompt.has_value() == options.tokens.has_value())
     throw Error("generate: give either --prompt TEXT or --tokens 1,2,3");
   unsigned workers = program_workers(options.run, metadata);
-  std::filesystem::path folder = weights_folder(options.run);
-  std::optional<TextTokens> text = find_tokens(folder, metadata, options);
+  std::filesystem::path path = weights_path(options.run);
+  std::optional<TextTokens> text = find_tokens(path, metadata, options);
 
   GenerationRequest request;
   request.prompt = prompt_tokens(options, metadata, text);
   request.max_new_tokens = std::min<uint64_t>(
       options.max_new_tokens, metadata.max_seq - request.prompt.size());
-  request.stop_tokens = read_stop_tokens(folder);
+  request.stop_tokens = read_stop_tokens(path);
   request.prefill_chunk = chosen_prefill_chunk(options.run, metadata);
   request.sampling = options.sampling;
   std::vector<int32_t> prompt = request.prompt;

@@ -63,7 +63,7 @@ nlohmann::ordered_json identity(const Metadata &metadata,
   nlohmann::ordered_json result;
   result["executable"] = summarize_file("/proc/self/exe").checksum;
   result["mesh"] = Mesh::parse(metadata.json).text();
-  result["weights"] = sample_of(Checkpoint::open(weights_folder(run)));
+  result["weights"] = sample_of(Checkpoint::open(weights_path(run)));
   return result;
 }
 

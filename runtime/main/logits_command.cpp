@@ -1,4 +1,4 @@
-//===- logits_command.cpp - writes the logits at every position ----------===//
+//===- logits_command.cpp - writes the logits at positions of texts -------===//
 
 #include "runtime/main/commands.h"
 
@@ -9,53 +9,147 @@
 #include "runtime/execute/value_dump.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/memory_check.h"
+#include "runtime/main/output.h"
 #include "runtime/main/run_trace.h"
+#include "runtime/main/text_windows.h"
 #include "runtime/main/weights.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
 
 namespace baton {
 
+static void run_scoring(const Metadata &metadata, const LogitsOptions &options,
+                        const DecodeRanks &ranks,
+                        const RankParameters &parameters, unsigned workers,
+                        Scoring &scoring) {
+  std::unique_ptr<Execution> execution =
+      ranks.make_execution(parameters, options.run, workers);
+  RunTrace trace(metadata, options.run, *execution);
+  MemoryCheck memory(metadata, options.run, *execution);
+  execution->run(scoring, /*observed=*/options.dump.has_value());
+  trace.publish();
+  memory.publish();
+}
+
 static void write_logits(const Metadata &metadata, const LogitsOptions &options,
                          const DecodeRanks &ranks) {
-  std::vector<int32_t> tokens = parse_token_list("--tokens", options.tokens);
+  std::vector<int32_t> tokens = parse_token_list("--tokens", *options.tokens);
   check_tokens("--tokens", tokens, metadata);
-  uint32_t chunk = std::min(chosen_prefill_chunk(options.run, metadata),
-                            metadata.max_outputs);
+  const uint32_t chunk = std::min(chosen_prefill_chunk(options.run, metadata),
+                                  metadata.max_outputs);
   // The values of a phase are complete after it only when one worker runs all.
   unsigned workers = options.dump ? 1 : program_workers(options.run, metadata);
   if (options.dump && options.run.workers > 1)
     throw Error("--dump runs one worker; leave out --workers");
-  weights_folder(options.run);
+  weights_path(options.run);
   if (options.dump &&
-      std::filesystem::path(options.out).lexically_normal() ==
+      std::filesystem::path(*options.out).lexically_normal() ==
           std::filesystem::path(*options.dump).lexically_normal())
-    throw Error("--out and --dump are both " + options.out);
+    throw Error("--out and --dump are both " + *options.out);
 
   // Before the weights are loaded, which may take long.
-  NpyWriter output(options.out, NpyType::F32, {metadata.vocabulary});
+  NpyWriter output(*options.out, NpyType::F32, {metadata.vocabulary});
   std::optional<ValueDump> dump;
   if (options.dump)
     dump.emplace(metadata, *options.dump);
 
   RankParameters parameters = ranks.load_weights(options.run);
-  Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
-  std::unique_ptr<Execution> execution =
-      ranks.make_execution(parameters, options.run, workers);
-  RunTrace trace(metadata, options.run, *execution);
-  MemoryCheck memory(metadata, options.run, *execution);
-  execution->run(scoring, /*observed=*/dump.has_value());
+  Scoring scoring(
+      {tokens}, 0, chunk, chunk,
+      [&](const float *rows, uint64_t count) { output.append(rows, count); },
+      dump ? &*dump : nullptr);
+  run_scoring(metadata, options, ranks, parameters, workers, scoring);
   if (dump)
     dump->publish();
-  trace.publish();
-  memory.publish();
   output.publish();
 }
 
+static std::string read_text(const std::string &path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || (file.peek() != EOF && !(text << file.rdbuf())) || file.bad())
+    throw Error(path +
+                ": cannot be read: " + std::strerror(errno ? errno : EIO));
+  return text.str();
+}
+
+static TextWindows read_windows(const Metadata &metadata,
+                                const LogitsOptions &options) {
+  constexpr uint64_t usual_context = 512;
+  const uint64_t context = options.context.value_or(
+      std::min<uint64_t>(usual_context, metadata.max_seq));
+  if (context < least_window || context > metadata.max_seq)
+    throw Error("--context: " + std::to_string(context) + " is not between " +
+                std::to_string(least_window) + " and the program's " +
+                std::to_string(metadata.max_seq) + " positions");
+  const TextTokens tokens = find_text_tokens(
+      weights_path(options.run), metadata.vocabulary,
+      {"--data", "--tokens instead of --data"}, !options.run.quiet);
+  TextWindows windows = cut_windows(tokens, read_text(*options.data),
+                                    *options.data, context, options.windows);
+  for (uint64_t window = 0; window < windows.count(); ++window) {
+    const auto own = windows.window(window);
+    check_tokens("--data", {own.begin(), own.end()}, metadata);
+  }
+  return windows;
+}
+
+static std::string_view bytes_of(const void *data, uint64_t bytes) {
+  return {static_cast<const char *>(data), bytes};
+}
+
+/// What batonc compare reads: a line of JSON, the tokens of all windows (int32
+/// [windows, context]), and their rows (float32 [windows, rows, vocabulary]).
+static void stream_logits(const Metadata &metadata,
+                          const LogitsOptions &options,
+                          const DecodeRanks &ranks) {
+  const TextWindows windows = read_windows(metadata, options);
+  const nlohmann::ordered_json header = {{"format", "baton-logits"},
+                                         {"version", 1},
+                                         {"vocabulary", metadata.vocabulary},
+                                         {"windows", windows.count()},
+                                         {"context", windows.context},
+                                         {"first", windows.first()},
+                                         {"rows", windows.rows()}};
+  print(header.dump() + "\n");
+  print(
+      bytes_of(windows.tokens.data(), windows.tokens.size() * sizeof(int32_t)));
+
+  // The last token of a window is foretold and not computed on.
+  std::vector<std::vector<int32_t>> texts;
+  for (uint64_t window = 0; window < windows.count(); ++window) {
+    const auto own = windows.window(window);
+    texts.emplace_back(own.begin(), own.end() - 1);
+  }
+  const RankParameters parameters = ranks.load_weights(options.run);
+  Scoring scoring(
+      std::move(texts), windows.first(),
+      chosen_prefill_chunk(options.run, metadata), metadata.max_outputs,
+      [&](const float *rows, uint64_t count) {
+        print(bytes_of(rows, count * metadata.vocabulary * sizeof(float)));
+      },
+      nullptr);
+  run_scoring(metadata, options, ranks, parameters,
+              program_workers(options.run, metadata), scoring);
+}
+
 void logits_command(const Metadata &metadata, const LogitsOptions &options) {
+  if (!options.data && !(options.tokens && options.out))
+    throw Error(options.tokens ? "--out is missing: where should the logits go?"
+                               : "give --tokens and --out, or --data");
   on_decode_ranks(metadata, options.run, options,
                   [&](const DecodeRanks &ranks) {
-                    write_logits(metadata, options, ranks);
+                    if (options.data)
+                      stream_logits(metadata, options, ranks);
+                    else
+                      write_logits(metadata, options, ranks);
                   });
 }
 

@@ -30,13 +30,14 @@ Dimensions dimensions(const Metadata &metadata) {
        metadata.json.at("training").at("tensors")) {
     if (tensor.at("role") != "parameter")
       continue;
-    uint64_t last = tensor.at("layers").get<uint64_t>() - 1;
+    // Whole patterns of layers, though the tensor is of one layer of each.
+    auto layers = tensor.at("layers").get<uint64_t>();
     found.layers = std::max(
         found.layers, tensor.value("first_layer", uint64_t(0)) +
-                          last * tensor.value("layer_step", uint64_t(1)) + 1);
+                          layers * tensor.value("layer_step", uint64_t(1)));
     // Embeddings, or the output projection.
     auto shape = tensor.at("shape").get<std::vector<uint64_t>>();
-    if (shape.size() == 2 && shape[0] == metadata.vocabulary && last == 0 &&
+    if (shape.size() == 2 && shape[0] == metadata.vocabulary && layers == 1 &&
         !tensor.contains("shards"))
       found.width = shape[1];
   }

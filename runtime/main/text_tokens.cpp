@@ -3,6 +3,7 @@
 #include "runtime/main/text_tokens.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/gguf_model.h"
 
 #include <cstdio>
 
@@ -25,20 +26,29 @@ std::vector<int32_t> TextTokens::encode(std::string_view text) const {
   return tokens;
 }
 
-TextTokens find_text_tokens(const fs::path &folder, uint64_t vocabulary,
+std::optional<Tokenizer> find_tokenizer(const fs::path &path) {
+  if (const auto file = find_gguf(path))
+    return Tokenizer::of_gguf(*GgufFile::open(*file));
+  const fs::path file = path / "tokenizer.json";
+  std::error_code failure;
+  if (!fs::exists(file, failure))
+    return std::nullopt;
+  return Tokenizer::load(file);
+}
+
+TextTokens find_text_tokens(const fs::path &path, uint64_t vocabulary,
                             const TextFlag &text, bool notes) {
   const std::string instead = "; give " + text.instead;
-  const fs::path file = folder / "tokenizer.json";
-  std::error_code failure;
-  if (fs::exists(file, failure)) {
-    try {
-      return {Tokenizer::load(file), false};
-    } catch (const Error &error) {
-      throw Error(error.what() + instead);
-    }
+  try {
+    if (auto tokenizer = find_tokenizer(path))
+      return {std::move(*tokenizer), false};
+  } catch (const Error &error) {
+    throw Error(error.what() + instead);
   }
+  const fs::path file = path / "tokenizer.json";
+  std::error_code failure;
   for (const char *name : other_tokenizers)
-    if (fs::exists(folder / name, failure))
+    if (fs::exists(path / name, failure))
       throw Error(file.string() + ": no such file, and " + name +
                   " beside it cannot be read" + instead);
   if (vocabulary < bytes_as_tokens)

@@ -12,6 +12,7 @@
 #include "runtime/main/weights.h"
 #include "runtime/train/dataset.h"
 #include "runtime/train/training_tensors.h"
+#include "runtime/weights/gguf_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,8 +34,14 @@ std::optional<std::filesystem::path> model_folder(const TrainOptions &options) {
     throw Error(std::string("--model is for --init-seed; ") +
                 (given ? "--weights names the model"
                        : "the checkpoint has the model's files"));
-  if (given)
-    return weights_folder(options.run);
+  if (given) {
+    std::filesystem::path folder = weights_path(options.run);
+    if (const auto file = find_gguf(folder))
+      throw Error("--weights: " + file->string() +
+                  " is a GGUF file; training begins with a folder that has "
+                  "safetensors and config.json");
+    return folder;
+  }
   if (!random)
     return std::nullopt;
   if (!options.model)

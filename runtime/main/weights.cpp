@@ -7,22 +7,23 @@
 
 namespace baton {
 
-std::filesystem::path weights_folder(const RunOptions &options) {
+std::filesystem::path weights_path(const RunOptions &options) {
   if (!options.weights || options.weights->empty())
-    throw Error("--weights: name the checkpoint's folder");
-  std::filesystem::path folder = *options.weights;
+    throw Error("--weights: name the checkpoint's folder or .gguf file");
+  std::filesystem::path path = *options.weights;
   std::error_code failure;
-  if (!std::filesystem::is_directory(folder, failure))
-    throw Error("--weights: " + folder.string() +
-                (std::filesystem::exists(folder, failure)
-                     ? " is not a folder"
-                     : ": no such folder"));
-  return folder;
+  if (!std::filesystem::exists(path, failure))
+    throw Error("--weights: " + path.string() + ": no such file or folder");
+  if (!std::filesystem::is_directory(path, failure) &&
+      path.extension() != ".gguf")
+    throw Error("--weights: " + path.string() +
+                " is neither a folder nor a .gguf file");
+  return path;
 }
 
 Parameters load_weights(const Metadata &metadata, const RunOptions &options,
                         uint32_t rank) {
-  Checkpoint checkpoint = Checkpoint::open(weights_folder(options));
+  Checkpoint checkpoint = Checkpoint::open(weights_path(options));
   Progress progress("loading weights", options.quiet);
   LoadOptions load;
   load.rank = rank;

@@ -13,8 +13,9 @@
 
 namespace baton {
 
-/// The folder that --weights names. Throws Error when there is none.
-std::filesystem::path weights_folder(const RunOptions &options);
+/// The folder or the GGUF file that --weights names. Throws Error when there is
+/// none.
+std::filesystem::path weights_path(const RunOptions &options);
 
 /// Reads the parameters of one of the program's ranks from --weights, showing
 /// progress.

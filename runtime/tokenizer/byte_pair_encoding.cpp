@@ -5,10 +5,12 @@
 #include "runtime/error.h"
 #include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/utf8.h"
+#include "runtime/weights/message.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <tuple>
 #include <unordered_set>
 
 namespace baton {
@@ -57,20 +59,115 @@ BytePairEncoding::BytePairEncoding(const JsonView &description, Symbols symbols)
   read_vocabulary(description.at("vocab"));
   read_unknown(description);
   read_merges(description.at("merges"));
-  const bool byte_fallback = description.boolean("byte_fallback", false);
+  find_special_tokens(description.boolean("byte_fallback", false),
+                      description.boolean("ignore_merges", false));
+}
+
+BytePairEncoding::BytePairEncoding(const BytePairModel &model, Symbols symbols)
+    : symbols(symbols), unknown(model.unknown.value_or(-1)),
+      fuse_unknown(model.fuse_unknown) {
+  ids.reserve(model.tokens.size());
+  scored.resize(model.scores.size());
+  for (size_t id = 0; id < model.tokens.size(); ++id) {
+    const auto [entry, added] = ids.insert_or_assign(
+        std::string(model.tokens[id]), static_cast<int32_t>(id));
+    if (!scored.empty())
+      scored[id].text = entry->first;
+  }
+  merges.reserve(model.merges.size());
+  for (size_t rank = 0; rank < model.merges.size(); ++rank) {
+    const std::string_view merge = model.merges[rank];
+    const auto fail = [&](const std::string &what) {
+      throw Error(model.file + ": the merge " + quote_name(merge) + " " + what);
+    };
+    // A side may begin with a space.
+    const size_t space = merge.find(' ', 1);
+    if (space == merge.npos)
+      fail("is not two tokens with a space between them");
+    add_merge(rank, merge.substr(0, space), merge.substr(space + 1), fail);
+  }
+  rank_scores(model);
+  find_special_tokens(model.byte_fallback, model.ignore_merges);
+}
+
+/// Characters of well-formed UTF-8.
+static uint32_t count_characters(std::string_view text) {
+  return static_cast<uint32_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) {
+        return (static_cast<uint8_t>(byte) & 0xC0) != 0x80;
+      }));
+}
+
+void BytePairEncoding::rank_scores(const BytePairModel &model) {
+  std::vector<float> order = model.scores;
+  std::sort(order.begin(), order.end(), std::greater<>());
+  order.erase(std::unique(order.begin(), order.end()), order.end());
+  for (size_t id = 0; id < scored.size(); ++id) {
+    Scored &token = scored[id];
+    const auto rank = std::lower_bound(order.begin(), order.end(),
+                                       model.scores[id], std::greater<>()) -
+                      order.begin();
+    token.characters = count_characters(token.text);
+    token.rank = static_cast<uint32_t>(rank);
+    longest_token = std::max(longest_token, token.text.size());
+  }
+}
+
+std::optional<BytePairEncoding::Merge>
+BytePairEncoding::find_merge(int32_t left, int32_t right,
+                             std::string &text) const {
+  if (scored.empty()) {
+    const auto found = merges.find(pair(left, right));
+    return found == merges.end() ? std::nullopt : std::optional(found->second);
+  }
+  const Scored &first = scored[static_cast<size_t>(left)];
+  const Scored &second = scored[static_cast<size_t>(right)];
+  if (first.text.size() + second.text.size() > longest_token)
+    return std::nullopt;
+  text.assign(first.text).append(second.text);
+  const auto found = ids.find(text);
+  if (found == ids.end())
+    return std::nullopt;
+  // Best scores, then longest left sides, then longest right ones.
+  const auto shortness = [](uint32_t characters) {
+    return uint64_t(0xFFFF - std::min<uint32_t>(characters, 0xFFFF));
+  };
+  const uint64_t rank = scored[static_cast<size_t>(found->second)].rank;
+  return Merge{rank << 32 | shortness(first.characters) << 16 |
+                   shortness(second.characters),
+               found->second};
+}
+
+void BytePairEncoding::find_special_tokens(bool byte_fallback,
+                                           bool ignore_merges) {
   for (int value = 0; value < 256; ++value) {
     const auto byte = static_cast<uint8_t>(value);
     byte_tokens[byte] = find(spell_byte(byte)).value_or(-1);
     fallback_tokens[byte] =
         byte_fallback ? find(fallback_spelling(byte)).value_or(-1) : -1;
   }
-  if (!description.boolean("ignore_merges", false))
+  if (!ignore_merges)
     return;
   for (const auto &[text, id] : ids)
     if (symbols == Symbols::Characters)
       whole_words.emplace(text, id);
     else if (auto bytes = read_spelled_bytes(text))
       whole_words.emplace(std::move(*bytes), id);
+}
+
+void BytePairEncoding::add_merge(
+    uint64_t rank, std::string_view left, std::string_view right,
+    const std::function<void(const std::string &what)> &fail) {
+  const auto id = [&](const std::string &text) {
+    const auto found = find(text);
+    if (!found)
+      fail("refers to '" + text + "', which is not in the vocabulary");
+    return *found;
+  };
+  const std::string first(left), second(right);
+  // Of a merge that is repeated, the last place counts.
+  merges.insert_or_assign(pair(id(first), id(second)),
+                          Merge{rank, id(first + second)});
 }
 
 void BytePairEncoding::read_unknown(const JsonView &description) {
@@ -114,7 +211,7 @@ void BytePairEncoding::read_merges(const JsonView &description) {
   if (count > std::numeric_limits<int32_t>::max())
     description.fail("has too many elements");
   merges.reserve(count);
-  int32_t rank = 0;
+  uint64_t rank = 0;
   std::optional<bool> spelled_as_strings;
   for (const JsonView &merge : description.elements()) {
     if (merge.is_string() != spelled_as_strings.value_or(merge.is_string()))
@@ -124,15 +221,8 @@ void BytePairEncoding::read_merges(const JsonView &description) {
     if (merge.is_string() && merge.string().starts_with("#version"))
       continue;
     const auto [left, right] = sides(merge);
-    const auto id = [&](const std::string &text) {
-      const auto found = find(text);
-      if (!found)
-        merge.fail("refers to '" + text + "', which is not in the vocabulary");
-      return *found;
-    };
-    // Of a merge that is repeated, the last place counts.
-    merges.insert_or_assign(pair(id(left), id(right)),
-                            Merge{rank++, id(left + right)});
+    add_merge(rank++, left, right,
+              [&](const std::string &what) { merge.fail(what); });
   }
 }
 
@@ -243,22 +333,23 @@ void BytePairEncoding::encode(std::string_view word,
 
   // Earlier merges first, and of equal ones the leftmost.
   struct Candidate {
-    int32_t rank;
+    uint64_t rank;
     uint32_t place;
     int32_t left, right, result;
     bool operator<(const Candidate &other) const {
-      return rank != other.rank ? rank > other.rank : place > other.place;
+      return std::tie(rank, result, place) >
+             std::tie(other.rank, other.result, other.place);
     }
   };
   std::vector<Candidate> heap;
+  std::string text;
   const auto consider = [&](uint32_t place) {
     const int32_t left = symbols[place].token;
     const int32_t right = symbols[symbols[place].next].token;
-    const auto found = merges.find(pair(left, right));
-    if (found == merges.end())
+    const std::optional<Merge> merge = find_merge(left, right, text);
+    if (!merge)
       return;
-    heap.push_back(
-        {found->second.rank, place, left, right, found->second.result});
+    heap.push_back({merge->rank, place, left, right, merge->result});
     std::push_heap(heap.begin(), heap.end());
   };
   for (uint32_t place = 0; place + 1 < symbols.size(); ++place)

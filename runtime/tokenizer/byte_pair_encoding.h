@@ -9,6 +9,11 @@
 // the file says byte_fallback and has one for each of them, else the unknown
 // token, else nothing. That holds for the characters that spell bytes as well.
 //
+// A SentencePiece model has scores instead of merges: any two neighbours whose
+// texts together are a token's may be joined, those of the best score first. Of
+// equal scores, the longer left side goes first, as where such a model has been
+// converted to merges.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_TOKENIZER_BYTE_PAIR_ENCODING_H
@@ -18,13 +23,30 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 namespace baton {
+
+/// A model that is no JSON. Merges and scores, of which one is empty, live as
+/// long as the call that gets them.
+struct BytePairModel {
+  /// Stands for the file in errors.
+  std::string file;
+  /// By id; of a text that repeats, the last id counts.
+  std::vector<std::string_view> tokens;
+  /// "left right", in the order in which they were learned.
+  std::vector<std::string_view> merges;
+  /// By id.
+  std::vector<float> scores;
+  std::optional<int32_t> unknown;
+  bool fuse_unknown = false, byte_fallback = false, ignore_merges = false;
+};
 
 class BytePairEncoding {
 public:
@@ -35,6 +57,12 @@ public:
   /// supported (dropout, prefixes and suffixes of words), and when ids or
   /// merges contradict one another.
   BytePairEncoding(const JsonView &description, Symbols symbols);
+  /// Throws Error for a merge of what are no tokens.
+  BytePairEncoding(const BytePairModel &model, Symbols symbols);
+
+  // `spellings` refers to `ids`.
+  BytePairEncoding(BytePairEncoding &&) = default;
+  BytePairEncoding &operator=(BytePairEncoding &&) = default;
 
   /// Appends the tokens of a word, which is well-formed UTF-8 where it starts
   /// as characters. Throws Error where it needs an unknown token that the
@@ -48,8 +76,8 @@ public:
 
 private:
   struct Merge {
-    /// The order in which merges were learned.
-    int32_t rank;
+    /// The order in which merges were learned, or that of scores.
+    uint64_t rank;
     int32_t result;
   };
   static uint64_t pair(int32_t left, int32_t right) {
@@ -61,6 +89,13 @@ private:
   void read_vocabulary(const JsonView &vocabulary);
   void read_unknown(const JsonView &description);
   void read_merges(const JsonView &merges);
+  void add_merge(uint64_t rank, std::string_view left, std::string_view right,
+                 const std::function<void(const std::string &what)> &fail);
+  void rank_scores(const BytePairModel &model);
+  void find_special_tokens(bool byte_fallback, bool ignore_merges);
+  /// `text` is room for theirs.
+  std::optional<Merge> find_merge(int32_t left, int32_t right,
+                                  std::string &text) const;
   std::optional<int32_t> find(std::string_view text) const;
   std::vector<int32_t> first_symbols(std::string_view word) const;
 
@@ -75,6 +110,15 @@ private:
   /// fall back on; -1 where there is none.
   std::array<int32_t, 256> byte_tokens, fallback_tokens;
   std::unordered_map<uint64_t, Merge> merges;
+  /// By token, of a model with scores: its text and how many characters that
+  /// has, and how many scores are better.
+  struct Scored {
+    std::string_view text;
+    uint32_t characters;
+    uint32_t rank;
+  };
+  std::vector<Scored> scored;
+  size_t longest_token = 0;
   /// Whole words that are tokens, by their bytes; filled when the file says
   /// that they need no merges.
   std::unordered_map<std::string, int32_t> whole_words;

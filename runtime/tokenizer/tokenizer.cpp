@@ -7,6 +7,7 @@
 #include "runtime/tokenizer/byte_alphabet.h"
 #include "runtime/tokenizer/byte_pair_encoding.h"
 #include "runtime/tokenizer/decoder.h"
+#include "runtime/tokenizer/gguf_vocabulary.h"
 #include "runtime/tokenizer/json_view.h"
 #include "runtime/tokenizer/normalizer.h"
 #include "runtime/tokenizer/pre_tokenizer.h"
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <functional>
 #include <system_error>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,7 +24,10 @@
 namespace baton {
 
 struct Tokenizer::Tables {
-  explicit Tables(const JsonView &description);
+  using Symbols = BytePairEncoding::Symbols;
+  /// `make_encoding` makes what description's "model" stands for.
+  Tables(const JsonView &description,
+         const std::function<BytePairEncoding(Symbols)> &make_encoding);
 
   void spell(int32_t id, const std::string &spelling);
   void read_post_processor(const JsonView &description);
@@ -60,13 +65,14 @@ Part read_part(const JsonView &description, const char *key,
 
 } // namespace
 
-Tokenizer::Tables::Tables(const JsonView &description)
+Tokenizer::Tables::Tables(
+    const JsonView &description,
+    const std::function<BytePairEncoding(Symbols)> &make_encoding)
     : normalizer(read_part<Normalizer>(description, "normalizer")),
       pre_tokenizer(read_part<PreTokenizer>(description, "pre_tokenizer")),
-      encoding(description.at("model"),
-               pre_tokenizer.is_byte_level()
-                   ? BytePairEncoding::Symbols::Bytes
-                   : BytePairEncoding::Symbols::Characters),
+      encoding(make_encoding(pre_tokenizer.is_byte_level()
+                                 ? Symbols::Bytes
+                                 : Symbols::Characters)),
       added_tokens(read_part<AddedTokens>(description, "added_tokens",
                                           normalizer, encoding.vocabulary())),
       decoder(read_part<Decoder>(description, "decoder")) {
@@ -185,7 +191,20 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string &name) {
   } catch (const nlohmann::json::exception &error) {
     throw Error(name + ": malformed JSON: " + error.what());
   }
-  return Tokenizer(std::make_shared<Tables>(JsonView(document, name)));
+  const JsonView description(document, name);
+  return Tokenizer(std::make_shared<Tables>(
+      description, [&](BytePairEncoding::Symbols symbols) {
+        return BytePairEncoding(description.at("model"), symbols);
+      }));
+}
+
+Tokenizer Tokenizer::of_gguf(const GgufFile &file) {
+  const GgufVocabulary vocabulary = read_gguf_vocabulary(file);
+  return Tokenizer(std::make_shared<Tables>(
+      JsonView(vocabulary.description, file.path().string()),
+      [&](BytePairEncoding::Symbols symbols) {
+        return BytePairEncoding(vocabulary.model, symbols);
+      }));
 }
 
 Tokenizer Tokenizer::of_bytes() {

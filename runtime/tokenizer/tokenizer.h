@@ -35,6 +35,8 @@
 
 namespace baton {
 
+class GgufFile;
+
 /// How many tokens there are where each byte is one.
 inline constexpr uint64_t bytes_as_tokens = 256;
 
@@ -46,6 +48,9 @@ public:
   static Tokenizer load(const std::filesystem::path &file);
   /// The same for the text of such a file; `name` stands for it in errors.
   static Tokenizer parse(std::string_view json, const std::string &name);
+  /// Reads what the metadata of a GGUF file say (gguf_vocabulary.h). Throws
+  /// Error that names the file and the key.
+  static Tokenizer of_gguf(const GgufFile &file);
   /// Each byte is the token of its number.
   static Tokenizer of_bytes();
 

@@ -476,6 +476,12 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
              find_stored(*tensor.part,
                          tensor.first_layer + layer * tensor.layer_step,
                          checkpoint)});
+  for (const Job &job : jobs)
+    if (is_quantised(job.stored.tensor->type))
+      throw Error(job.stored.file->path().string() + ": tensor " +
+                  quote_name(job.stored.name) +
+                  " is quantised, and weights that train are floating-point "
+                  "numbers");
   parallel_for(jobs.size(), threads, [&](size_t i) {
     const Job &job = jobs[i];
     read_part(*job.tensor, rank, *job.stored.tensor,

@@ -32,6 +32,7 @@
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/description.h"
 #include "runtime/weights/memory.h"
+#include "runtime/weights/safetensors.h"
 
 #include <cstdint>
 #include <optional>

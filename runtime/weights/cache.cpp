@@ -140,6 +140,8 @@ CacheKey packing_key(const Checkpoint &checkpoint,
     add(std::to_string(file->changed()));
     add(file->header());
   }
+  if (const std::string text = checkpoint.quantisation(); !text.empty())
+    add(text);
   return {{hash_bytes(identity.data(), identity.size(), 1),
            hash_bytes(identity.data(), identity.size(), 2)}};
 }

@@ -35,7 +35,7 @@ namespace baton {
 
 /// Increased whenever the same key would stand for other bytes: a new layout of
 /// panels, of the region, of the file, or another rounding.
-inline constexpr uint64_t packing_version = 2;
+inline constexpr uint64_t packing_version = 3;
 
 struct CacheKey {
   uint64_t words[2];

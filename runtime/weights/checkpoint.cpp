@@ -1,57 +1,22 @@
-//===- checkpoint.cpp - the tensors of a Hugging Face checkpoint folder --===//
+//===- checkpoint.cpp - the tensors of a model, as Hugging Face calls them ===//
 
 #include "runtime/weights/checkpoint.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/gguf_model.h"
+#include "runtime/weights/json_file.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/safetensors.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
+#include <regex>
 #include <set>
 
 namespace baton {
 
 namespace {
-
-/// Reads a whole JSON file; refuses duplicate keys and absurd nesting.
-nlohmann::json read_json(const std::filesystem::path &path) {
-  std::string file = path.string();
-  std::error_code failure;
-  uint64_t size = std::filesystem::file_size(path, failure);
-  std::ifstream stream(path, std::ios::binary);
-  if (failure || !stream)
-    throw Error(file + ": cannot be read");
-  if (size > SafetensorsFile::max_header_bytes)
-    throw Error(file + ": " + std::to_string(size) +
-                " bytes are too large for an index");
-
-  constexpr int max_depth = 16;
-  std::vector<std::set<std::string>> keys;
-  auto check = [&](int depth, nlohmann::json::parse_event_t event,
-                   nlohmann::json &value) {
-    using Event = nlohmann::json::parse_event_t;
-    if (depth > max_depth)
-      throw Error(file + ": nests deeper than " + std::to_string(max_depth) +
-                  " levels");
-    if (event == Event::object_start)
-      keys.emplace_back();
-    else if (event == Event::object_end)
-      keys.pop_back();
-    else if (event == Event::key &&
-             !keys.back().insert(value.get<std::string>()).second)
-      throw Error(file + ": names the key " +
-                  quote_name(value.get<std::string>()) + " twice");
-    return true;
-  };
-  try {
-    return nlohmann::json::parse(stream, check);
-  } catch (const nlohmann::json::parse_error &error) {
-    throw Error(file + ": is not valid JSON (at its byte " +
-                std::to_string(error.byte) + ")");
-  }
-}
 
 /// A shard lies beside its index; anything else is an attempt to read
 /// elsewhere.
@@ -62,14 +27,43 @@ bool is_plain_file_name(const std::string &name) {
          });
 }
 
+bool may_be_quantised(
+    const std::vector<std::shared_ptr<const WeightFile>> &files) {
+  for (const auto &file : files)
+    for (const auto &[name, tensor] : file->tensors())
+      if (tensor.type == DataType::I32 || tensor.type == DataType::I8 ||
+          tensor.type == DataType::U8 || tensor.type == DataType::F8E4M3)
+        return true;
+  return false;
+}
+
 } // namespace
 
-Checkpoint Checkpoint::open(const std::filesystem::path &folder) {
+void Checkpoint::add(std::shared_ptr<const WeightFile> file) {
+  for (const auto &[tensor, value] : file->tensors()) {
+    auto [place, inserted] = locations.emplace(tensor, shards.size());
+    if (!inserted)
+      throw Error(file->path().string() + ": tensor " + quote_name(tensor) +
+                  " is also in " + shards[place->second]->path().string());
+  }
+  shards.push_back(std::move(file));
+}
+
+Checkpoint Checkpoint::open(const std::filesystem::path &path) {
   Checkpoint result;
-  result.folder_path = folder;
+  result.opened_path = path;
+  if (const auto file = find_gguf(path)) {
+    result.gguf = true;
+    result.folder_path = file->has_parent_path() ? file->parent_path() : ".";
+    const GgufModel model = GgufModel::open(*file);
+    for (const auto &part : model.files())
+      result.add(part);
+    return result;
+  }
+  const std::filesystem::path &folder = result.folder_path = path;
   std::error_code failure;
   if (!std::filesystem::is_directory(folder, failure))
-    throw Error(folder.string() + ": is not a folder");
+    throw Error(folder.string() + ": no such file or folder");
 
   std::filesystem::path single = folder / "model.safetensors";
   std::filesystem::path index = folder / "model.safetensors.index.json";
@@ -98,22 +92,12 @@ Checkpoint Checkpoint::open(const std::filesystem::path &folder) {
   } else {
     throw Error(folder.string() +
                 ": holds neither model.safetensors nor "
-                "model.safetensors.index.json; other formats must be converted "
-                "to safetensors first");
+                "model.safetensors.index.json nor a GGUF file; other formats "
+                "must be converted to safetensors first");
   }
 
-  for (const std::string &name : file_names) {
-    auto shard = SafetensorsFile::open(folder / name);
-    for (const auto &[tensor, value] : shard->tensors()) {
-      auto [place, inserted] =
-          result.locations.emplace(tensor, result.shards.size());
-      if (!inserted)
-        throw Error(shard->path().string() + ": tensor " + quote_name(tensor) +
-                    " is also in " +
-                    result.shards[place->second]->path().string());
-    }
-    result.shards.push_back(std::move(shard));
-  }
+  for (const std::string &name : file_names)
+    result.add(SafetensorsFile::open(folder / name));
   for (const auto &[tensor, shard] : promised) {
     auto place = result.locations.find(tensor);
     if (place == result.locations.end() || file_names[place->second] != shard)
@@ -121,6 +105,12 @@ Checkpoint Checkpoint::open(const std::filesystem::path &folder) {
                   quote_name(tensor) + " that " + index.filename().string() +
                   " promises");
   }
+  // Where all tensors are floating-point numbers, no config is asked for.
+  if (const auto quantisation = may_be_quantised(result.shards)
+                                    ? Quantisation::read(folder)
+                                    : std::nullopt)
+    result.quantised =
+        std::make_shared<const QuantisedTensors>(*quantisation, result.shards);
   return result;
 }
 
@@ -131,8 +121,40 @@ std::vector<std::string> Checkpoint::names() const {
   return result;
 }
 
+std::vector<std::string> names_in_layer(const std::vector<std::string> &sources,
+                                        uint64_t layer) {
+  // {layer} or {layer+2}
+  static const std::regex placeholder("\\{layer(?:\\+([0-9]{1,6}))?\\}");
+  std::vector<std::string> result;
+  for (const std::string &source : sources) {
+    std::string name;
+    auto rest = source.cbegin();
+    for (std::sregex_iterator match(source.begin(), source.end(), placeholder),
+         end;
+         match != end; ++match) {
+      name.append(rest, (*match)[0].first);
+      uint64_t more = (*match)[1].matched ? std::stoull((*match)[1]) : 0;
+      name += std::to_string(layer + more);
+      rest = (*match)[0].second;
+    }
+    result.push_back(name.append(rest, source.cend()));
+  }
+  return result;
+}
+
+std::string Checkpoint::quantisation() const {
+  return quantised ? quantised->text() : std::string();
+}
+
+bool Checkpoint::contains(std::string_view name) const {
+  return locations.contains(name) || (quantised && quantised->find(name));
+}
+
 StoredTensor Checkpoint::find(const std::vector<std::string> &names) const {
   for (const std::string &name : names) {
+    if (const auto *found = quantised ? quantised->find(name) : nullptr)
+      return {name, &found->tensor,
+              std::shared_ptr<const WeightFile>(quantised, found->file)};
     auto place = locations.find(name);
     if (place == locations.end())
       continue;
@@ -140,7 +162,7 @@ StoredTensor Checkpoint::find(const std::vector<std::string> &names) const {
     return {name, &shard->tensors().find(name)->second, shard};
   }
   if (names.empty())
-    throw Error(folder_path.string() +
+    throw Error(opened_path.string() +
                 ": a tensor without a name was asked for");
 
   // Long names are hostile, and the distance is quadratic.
@@ -159,7 +181,7 @@ StoredTensor Checkpoint::find(const std::vector<std::string> &names) const {
   size_t shown = std::min(nearest.size(), suggestions);
   std::partial_sort(nearest.begin(), nearest.begin() + shown, nearest.end());
 
-  std::string message = folder_path.string() +
+  std::string message = opened_path.string() +
                         ": the checkpoint has no tensor " +
                         quote_name(names[0]);
   for (size_t i = 1; i < names.size(); ++i)

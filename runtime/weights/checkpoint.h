@@ -1,9 +1,10 @@
-//===- checkpoint.h - the tensors of a Hugging Face checkpoint folder ----===//
+//===- checkpoint.h - the tensors of a model, as Hugging Face calls them -===//
 
 #ifndef BATON_RUNTIME_WEIGHTS_CHECKPOINT_H
 #define BATON_RUNTIME_WEIGHTS_CHECKPOINT_H
 
-#include "runtime/weights/safetensors.h"
+#include "runtime/weights/quantisation.h"
+#include "runtime/weights/weight_file.h"
 
 #include <filesystem>
 #include <map>
@@ -19,38 +20,57 @@ struct StoredTensor {
   std::string name;
   const Tensor *tensor;
   /// Keeps `tensor` valid.
-  std::shared_ptr<const SafetensorsFile> file;
+  std::shared_ptr<const WeightFile> file;
 };
 
-/// model.safetensors, or the shards that model.safetensors.index.json names;
-/// the single file is preferred when a folder holds both.
+/// What a compiled program calls a layer's tensor: `sources` with the layer's
+/// number for {layer}, and a later one's for {layer+2}.
+std::vector<std::string> names_in_layer(const std::vector<std::string> &sources,
+                                        uint64_t layer);
+
+/// A folder with model.safetensors, or the shards that
+/// model.safetensors.index.json names, the single file preferred to these; with
+/// the quantised weights that config.json speaks of (quantisation.h); else
+/// what GGUF files hold (gguf_model.h): one by its own path, or the only model
+/// in a folder.
 class Checkpoint {
 public:
-  /// Opens every file of the folder's checkpoint. Throws Error for a folder
-  /// without one, an index that breaks a rule, a shard that is missing, a
-  /// tensor that its shard lacks or that two shards hold, and whatever
-  /// SafetensorsFile::open refuses.
-  static Checkpoint open(const std::filesystem::path &folder);
+  /// Opens every file of the checkpoint. Throws Error for a folder without one,
+  /// an index that breaks a rule, a shard that is missing, a tensor that its
+  /// shard lacks or that two shards hold, and whatever SafetensorsFile::open,
+  /// QuantisedTensors and GgufModel::open refuse.
+  static Checkpoint open(const std::filesystem::path &path);
 
+  /// The folder that the files are in.
   const std::filesystem::path &folder() const { return folder_path; }
-  const std::vector<std::shared_ptr<const SafetensorsFile>> &files() const {
+  /// The files are GGUF files.
+  bool is_gguf() const { return gguf; }
+  const std::vector<std::shared_ptr<const WeightFile>> &files() const {
     return shards;
   }
-  /// Names of all tensors, sorted.
+  /// What config.json says of quantised weights; empty where it says nothing.
+  std::string quantisation() const;
+  /// Names of all tensors that the files hold, sorted.
   std::vector<std::string> names() const;
-  bool contains(std::string_view name) const {
-    return locations.contains(name);
-  }
+  /// Whether find() finds it.
+  bool contains(std::string_view name) const;
 
-  /// The first of the alternative `names` that the checkpoint holds. Throws
+  /// The first of the alternative `names` that the checkpoint holds, as a
+  /// tensor or as a quantised weight. Throws
   /// Error that lists the stored names nearest to what was looked for.
   StoredTensor find(const std::vector<std::string> &names) const;
 
 private:
+  void add(std::shared_ptr<const WeightFile> file);
+
+  /// What was opened.
+  std::filesystem::path opened_path;
   std::filesystem::path folder_path;
-  std::vector<std::shared_ptr<const SafetensorsFile>> shards;
+  bool gguf = false;
+  std::vector<std::shared_ptr<const WeightFile>> shards;
   /// Tensor name to index into `shards`.
   std::map<std::string, size_t, std::less<>> locations;
+  std::shared_ptr<const QuantisedTensors> quantised;
 };
 
 } // namespace baton

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include <map>
-#include <regex>
 
 namespace baton {
 
@@ -16,9 +15,8 @@ std::shared_ptr<const WeightForm>
 WeightForm::parse(const std::string &kind, const FormDescription &description) {
   using Parse = std::shared_ptr<const WeightForm> (*)(const FormDescription &);
   static const std::map<std::string, Parse> forms = {
-      {"panels", parse_panels},
-      {"vector", parse_vector},
-      {"table", parse_table},
+      {"panels", parse_panels},     {"blocks", parse_blocks},
+      {"vector", parse_vector},     {"table", parse_table},
       {"constant", parse_constant},
   };
   auto found = forms.find(kind);
@@ -58,23 +56,7 @@ void FormDescription::require_real() const {
 }
 
 std::vector<std::string> ParameterPart::names(uint64_t layer) const {
-  // {layer} or {layer+2}
-  static const std::regex placeholder("\\{layer(?:\\+([0-9]{1,6}))?\\}");
-  std::vector<std::string> result;
-  for (const std::string &source : sources) {
-    std::string name;
-    auto rest = source.cbegin();
-    for (std::sregex_iterator match(source.begin(), source.end(), placeholder),
-         end;
-         match != end; ++match) {
-      name.append(rest, (*match)[0].first);
-      uint64_t more = (*match)[1].matched ? std::stoull((*match)[1]) : 0;
-      name += std::to_string(layer + more);
-      rest = (*match)[0].second;
-    }
-    result.push_back(name.append(rest, source.cend()));
-  }
-  return result;
+  return names_in_layer(sources, layer);
 }
 
 } // namespace baton

@@ -113,6 +113,8 @@ public:
 
 /// [ceil(n/16)][k][16], see packing.h.
 std::shared_ptr<const WeightForm> parse_panels(const FormDescription &);
+/// Panels of quantised weights, see runtime/weight_blocks.h.
+std::shared_ptr<const WeightForm> parse_blocks(const FormDescription &);
 /// n numbers, zeros up to a multiple of 16: panels of depth 1.
 std::shared_ptr<const WeightForm> parse_vector(const FormDescription &);
 /// [rows, columns], row-major.

@@ -3,6 +3,7 @@
 #include "runtime/weights/packing.h"
 
 #include "runtime/weights/convert.h"
+#include "runtime/weights/stored_blocks.h"
 
 #include <algorithm>
 #include <bit>
@@ -30,10 +31,25 @@ void interleave_rows(const Element *rows, uint64_t count, uint64_t depth,
       destination[k * panel_lanes + lane] = rows[lane * block_k + k];
 }
 
+/// Inputs of one output; `row` counts those that are stored.
+template <typename Element>
+void read_row(const PanelPart &part, uint64_t row, uint64_t stored_inputs,
+              uint64_t first, uint64_t count, Conversion convert,
+              Element *elements) {
+  row = paired_row(row, part.paired_rows);
+  if (!is_quantised(part.type)) {
+    convert(part.data + (row * stored_inputs + first) * bytes_of(part.type),
+            elements, count);
+    return;
+  }
+  float numbers[block_k];
+  dequantise(*part.quantised, stored_inputs, row, first, count, numbers);
+  convert(numbers, elements, count);
+}
+
 template <typename Element>
 void pack_segment(const PanelPart &part, const PanelSegment &segment,
                   uint64_t k, Conversion convert, Element *panel) {
-  uint64_t source_bytes = bytes_of(part.type);
   const PanelCut cut = part.cut.value_or(PanelCut{0, part.outputs, 0, k, k});
   k = cut.inputs;
   // What there is not is padding.
@@ -46,7 +62,7 @@ void pack_segment(const PanelPart &part, const PanelSegment &segment,
         run = std::min(lanes - i, part.blocks.adjacent(output));
         convert(part.data + ((cut.first_input + row) * part.stored_outputs +
                              part.blocks.stored(output)) *
-                                source_bytes,
+                                bytes_of(part.type),
                 panel + row * panel_lanes + segment.lane + i, run);
       }
     return;
@@ -55,12 +71,9 @@ void pack_segment(const PanelPart &part, const PanelSegment &segment,
   for (uint64_t start = 0; start < k; start += block_k) {
     uint64_t depth = std::min(block_k, k - start);
     for (uint64_t i = 0; i < lanes; ++i)
-      convert(part.data +
-                  (part.blocks.stored(cut.first_output + segment.output + i) *
-                       cut.stored_inputs +
-                   cut.first_input + start) *
-                      source_bytes,
-              rows + i * block_k, depth);
+      read_row(part, part.blocks.stored(cut.first_output + segment.output + i),
+               cut.stored_inputs, cut.first_input + start, depth, convert,
+               rows + i * block_k);
     interleave_rows(rows, lanes, depth,
                     panel + start * panel_lanes + segment.lane);
   }
@@ -89,8 +102,11 @@ void pack(const PanelLayout &layout, uint64_t first, uint64_t last,
          panel_segments(outputs, layout.interleave, panel)) {
       const PanelPart &part = layout.parts[segment.part];
       Element *target = destination + panel * panel_lanes * layout.k;
-      pack_segment(part, segment, layout.k, conversion(part.type, layout.type),
-                   target);
+      pack_segment(
+          part, segment, layout.k,
+          conversion(is_quantised(part.type) ? DataType::F32 : part.type,
+                     layout.type),
+          target);
       if constexpr (sizeof(Element) == sizeof(float))
         add_constant(part, segment, layout.k, target);
     }

@@ -15,7 +15,7 @@
 #ifndef BATON_RUNTIME_WEIGHTS_PACKING_H
 #define BATON_RUNTIME_WEIGHTS_PACKING_H
 
-#include "runtime/weights/data_type.h"
+#include "runtime/weights/tensor.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -69,8 +69,20 @@ struct PanelPart {
   OutputBlocks blocks;
   /// Added to every element; F32 panels only.
   float plus = 0;
+  /// See Tensor::paired_rows.
+  uint64_t paired_rows = 0;
   std::optional<PanelCut> cut = {};
+  /// The tensor, where its type is quantised.
+  const Tensor *quantised = nullptr;
 };
+
+/// Where the rows of heads, of which the two halves' are stored in turn, are.
+inline uint64_t paired_row(uint64_t row, uint64_t paired_rows) {
+  if (paired_rows == 0)
+    return row;
+  const uint64_t place = row % paired_rows, half = paired_rows / 2;
+  return row - place + place % half * 2 + place / half;
+}
 
 struct PanelLayout {
   std::vector<PanelPart> parts;

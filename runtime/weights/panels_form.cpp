@@ -58,8 +58,10 @@ PanelsForm::PanelsForm(const FormDescription &description, bool is_vector)
     : parts(description.parts), type(description.type), is_vector(is_vector),
       k(is_vector ? 1 : description.size("k")), n(description.size("n")),
       interleave(description.object.value("interleave", false)) {
-  if (type == DataType::F64)
-    description.fail("is no constant, but of the dtype f64");
+  if (type == DataType::F64 || type == DataType::I8)
+    description.fail(type == DataType::F64
+                         ? "is of dtype f64, which only constants have"
+                         : "is of dtype i8, which only blocks have");
   if (is_vector)
     description.require_real();
   // Twice the lanes: two interleaved parts are each padded by themselves.
@@ -91,12 +93,15 @@ void PanelsForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
   PanelLayout layout{{}, k, interleave, type};
   for (size_t i = 0; i < tensors.size(); ++i) {
     const ParameterPart &part = parts[i];
+    const Tensor &tensor = *tensors[i].tensor;
     layout.parts.push_back(
-        {tensors[i].tensor->data, tensors[i].tensor->type, part.outputs(),
-         part.stored_outputs(), part.transposed, part.blocks, part.plus,
+        {tensor.data, tensor.type, part.outputs(), part.stored_outputs(),
+         part.transposed != tensor.is_flipped, part.blocks,
+         part.plus - tensor.added, tensor.paired_rows,
          PanelCut{part.own_outputs.begin, part.own_outputs.count,
                   part.own_inputs.begin, part.own_inputs.count,
-                  part.all_inputs()}});
+                  part.all_inputs()},
+         is_quantised(tensor.type) ? &tensor : nullptr});
   }
   pack_panels(layout, first, last, layer);
 }

@@ -194,10 +194,12 @@ StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
   if (found.tensor->shape != part.shape)
     throw Error(where + " has the shape " + shape_text(found.tensor->shape) +
                 ", but the program was compiled for " + shape_text(part.shape));
-  if (!conversion(found.tensor->type, DataType::F32))
+  if (!is_quantised(found.tensor->type) &&
+      !conversion(found.tensor->type, DataType::F32))
     throw Error(where + " has the dtype " +
                 std::string(stored_type_name(found.tensor->type)) +
-                "; weights must be F32, F16, BF16 or F64");
+                "; weights must be F32, F16, BF16, F64 or quantised as GGUF "
+                "files or config.json's quantization_config say");
   return found;
 }
 

@@ -92,7 +92,7 @@ private:
   std::vector<const void *> pointers;
   HugeRegion region;
   std::vector<std::span<const std::byte>> all_pieces;
-  std::vector<std::shared_ptr<const SafetensorsFile>> files;
+  std::vector<std::shared_ptr<const WeightFile>> files;
   uint64_t resident = 0;
   bool cached = false;
 };

@@ -3,21 +3,13 @@
 #include "runtime/weights/safetensors.h"
 
 #include "runtime/error.h"
-#include "runtime/weights/descriptor.h"
 #include "runtime/weights/message.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <optional>
 #include <set>
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace baton {
 
@@ -226,64 +218,19 @@ Tensor check_entry(const std::string &file, const std::string &name,
   return Tensor{*type, std::move(*entry.shape), data + begin, *bytes};
 }
 
-void check_overlaps(const std::string &file,
-                    const std::map<std::string, Tensor, std::less<>> &tensors) {
-  std::vector<const std::pair<const std::string, Tensor> *> order;
-  for (const auto &item : tensors)
-    if (item.second.bytes)
-      order.push_back(&item);
-  std::sort(order.begin(), order.end(), [](const auto *a, const auto *b) {
-    return a->second.data < b->second.data;
-  });
-  for (size_t i = 1; i < order.size(); ++i) {
-    const Tensor &previous = order[i - 1]->second;
-    if (order[i]->second.data < previous.data + previous.bytes)
-      throw Error(file + ": tensors " + quote_name(order[i - 1]->first) +
-                  " and " + quote_name(order[i]->first) + " overlap");
-  }
-}
-
-void advise(const Tensor &tensor, int advice) {
-  uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  uintptr_t begin = reinterpret_cast<uintptr_t>(tensor.data) / page * page;
-  uintptr_t end = reinterpret_cast<uintptr_t>(tensor.data) + tensor.bytes;
-  if (tensor.bytes)
-    madvise(reinterpret_cast<void *>(begin), end - begin, advice);
-}
-
 } // namespace
 
 std::shared_ptr<const SafetensorsFile>
 SafetensorsFile::open(const std::filesystem::path &path) {
-  std::string file = path.string();
-  // Not blocking, so that a pipe of that name cannot hang the program.
-  Descriptor descriptor{
-      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  struct stat status;
-  if (descriptor.value < 0 || fstat(descriptor.value, &status) != 0)
-    throw Error(file + ": cannot open: " + std::strerror(errno));
-  if (!S_ISREG(status.st_mode))
-    throw Error(file + ": is not a regular file");
+  return std::shared_ptr<const SafetensorsFile>(new SafetensorsFile(path));
+}
 
-  std::shared_ptr<SafetensorsFile> result(new SafetensorsFile());
-  result->file_path = path;
-  uint64_t size = static_cast<uint64_t>(status.st_size);
-  result->change_time =
-      int64_t(status.st_ctim.tv_sec) * 1'000'000'000 + status.st_ctim.tv_nsec;
-  if (size < 8)
-    throw Error(file + ": " + std::to_string(size) +
-                " bytes are too short for a safetensors file");
-  void *address =
-      mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor.value, 0);
-  if (address == MAP_FAILED)
-    throw Error(file + ": cannot map: " + std::strerror(errno));
-  result->base = static_cast<const std::byte *>(address);
-  result->size = size;
-
+SafetensorsFile::SafetensorsFile(const std::filesystem::path &path)
+    : WeightFile(path, 8, "safetensors") {
+  const std::string file = path.string();
   uint64_t header_bytes = 0;
   for (int i = 7; i >= 0; --i)
-    header_bytes =
-        header_bytes << 8 | std::to_integer<uint64_t>(result->base[i]);
+    header_bytes = header_bytes << 8 | std::to_integer<uint64_t>(base[i]);
   if (header_bytes > size - 8)
     throw Error(file + ": the header's length " + std::to_string(header_bytes) +
                 " exceeds the file: truncated, or not a safetensors file");
@@ -291,32 +238,17 @@ SafetensorsFile::open(const std::filesystem::path &path) {
     throw Error(file + ": the header's length " + std::to_string(header_bytes) +
                 " exceeds the format's limit of " +
                 std::to_string(max_header_bytes) + " bytes");
-  result->header_text = std::string_view(
-      reinterpret_cast<const char *>(result->base) + 8, header_bytes);
+  header_text =
+      std::string_view(reinterpret_cast<const char *>(base) + 8, header_bytes);
 
   HeaderReader reader(file);
-  nlohmann::json::sax_parse(result->header_text.begin(),
-                            result->header_text.end(), &reader);
-  const std::byte *data = result->base + 8 + header_bytes;
+  nlohmann::json::sax_parse(header_text.begin(), header_text.end(), &reader);
+  const std::byte *data = base + 8 + header_bytes;
   for (auto &[name, entry] : reader.entries)
-    result->tensor_map.emplace_hint(
-        result->tensor_map.end(), name,
+    tensor_map.emplace_hint(
+        tensor_map.end(), name,
         check_entry(file, name, entry, data, size - 8 - header_bytes));
-  check_overlaps(file, result->tensor_map);
-  return result;
-}
-
-SafetensorsFile::~SafetensorsFile() {
-  if (base)
-    munmap(const_cast<std::byte *>(base), size);
-}
-
-void SafetensorsFile::prefetch(const Tensor &tensor) const {
-  advise(tensor, MADV_WILLNEED);
-}
-
-void SafetensorsFile::release(const Tensor &tensor) const {
-  advise(tensor, MADV_DONTNEED);
+  check_overlaps(file, tensor_map);
 }
 
 } // namespace baton

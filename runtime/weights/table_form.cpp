@@ -5,6 +5,7 @@
 #include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
 #include "runtime/weights/random.h"
+#include "runtime/weights/stored_blocks.h"
 
 #include <nlohmann/json.hpp>
 
@@ -43,8 +44,10 @@ private:
 TableForm::TableForm(const FormDescription &description)
     : type(description.type), rows(description.size("rows")),
       columns(description.size("columns")) {
-  if (type == DataType::F64)
-    description.fail("is no constant, but of the dtype f64");
+  if (type == DataType::F64 || type == DataType::I8)
+    description.fail(type == DataType::F64
+                         ? "is of dtype f64, which only constants have"
+                         : "is of dtype i8, which only blocks have");
   description.check_product({description.layers, rows, columns, 4});
   if (description.parts.size() != 1 || description.parts[0].transposed ||
       description.parts[0].blocks.size != description.parts[0].blocks.stride ||
@@ -59,7 +62,8 @@ TableForm::TableForm(const FormDescription &description)
 bool TableForm::reads_in_place(const std::vector<StoredTensor> &tensors) const {
   const Tensor &tensor = *tensors[0].tensor;
   // Rows that only other ranks have nobody reads.
-  return tensor.type == type && part.own_inputs.count == part.shape[1] &&
+  return tensor.type == type && !tensor.is_flipped &&
+         part.own_inputs.count == part.shape[1] &&
          reinterpret_cast<uintptr_t>(tensor.data) % bytes_of(type) == 0;
 }
 
@@ -74,13 +78,23 @@ TableForm::bytes_in_place(const std::vector<StoredTensor> &tensors) const {
 void TableForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
                      uint64_t last, std::byte *layer) const {
   const Tensor &tensor = *tensors[0].tensor;
-  Conversion convert = conversion(tensor.type, type);
+  std::vector<float> numbers(is_quantised(tensor.type) ? part.shape[1] : 0);
+  Conversion convert =
+      conversion(numbers.empty() ? tensor.type : DataType::F32, type);
   for (uint64_t row = first; row < std::min(last, part.own_outputs.count);
-       ++row)
-    convert(tensor.data + ((part.own_outputs.begin + row) * part.shape[1] +
-                           part.own_inputs.begin) *
-                              bytes_of(tensor.type),
-            layer + row * columns * bytes_of(type), part.own_inputs.count);
+       ++row) {
+    const uint64_t stored = part.own_outputs.begin + row;
+    std::byte *elements = layer + row * columns * bytes_of(type);
+    if (numbers.empty()) {
+      convert(tensor.data + (stored * part.shape[1] + part.own_inputs.begin) *
+                                bytes_of(tensor.type),
+              elements, part.own_inputs.count);
+      continue;
+    }
+    dequantise(tensor, part.shape[1], stored, part.own_inputs.begin,
+               part.own_inputs.count, numbers.data());
+    convert(numbers.data(), elements, part.own_inputs.count);
+  }
 }
 
 void TableForm::fill_randomly(uint64_t first, uint64_t last,

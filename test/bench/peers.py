@@ -2,12 +2,15 @@
 """Compares Baton with llama.cpp and PyTorch on the same random weights.
 
     test/bench/peers.py build/bin/batonc --work DIR [--models ...] [--dtypes ...]
-                        [--workers 1 2] [--rounds 3] [--context 128]
+                        [--workers 1 2] [--rounds 3] [--context 128] [--batch 16]
 
 Makes checkpoints of known shapes in DIR (kept there: they are large), writes the
 same numbers as GGUF for llama.cpp, and runs the engines in turn, each in a
 process of its own: a prompt of 512 tokens, then single tokens at the given
-context. Needs numpy; llama.cpp is compared where the package llama-cpp-python
+context. With --batch so many sequences decode together instead, each with a prompt
+of its own of --context tokens, against llama.cpp alone: its steps are those of its
+llama-batched-bench, one llama_decode of a token of each sequence, which draws no
+tokens; Baton's does. Needs numpy; llama.cpp is compared where the package llama-cpp-python
 (built from its source for this machine) and gguf can be imported, PyTorch where
 torch and transformers can.
 
@@ -41,6 +44,7 @@ SHAPES = {"llama-3.2-1b": LLAMA, "qwen3-0.6b": QWEN}
 TYPES = {"f32": ("float32", "F32", 4), "bf16": ("bfloat16", "BF16", 2)}
 PROMPT = 512
 WINDOW = 8
+BATCH_ROWS = 256
 
 
 # Checkpoints -----------------------------------------------------------------
@@ -167,23 +171,34 @@ def best_window(times):
     return max(WINDOW / (times[i + WINDOW] - times[i]) for i in range(len(times) - WINDOW))
 
 
-def run_llama_cpp(model, workers, context, decode, vocabulary):
+def load_llama_cpp(model, workers, positions, sequences=1):
+    """A context for so many sequences of so many positions each."""
     import ctypes
     import llama_cpp as llama
-    import numpy
     lines = []
     # Kept alive for as long as llama.cpp may call it.
-    log = llama.llama_log_callback(lambda _, text, __: lines.append(text.decode(errors="replace")))
+    load_llama_cpp.log = log = llama.llama_log_callback(lambda _, text, __: lines.append(text.decode(errors="replace")))
     llama.llama_log_set(log, ctypes.c_void_p(0))
     llama.llama_backend_init()
     loaded = llama.llama_model_load_from_file(model.encode(), llama.llama_model_default_params())
     if not loaded:
         sys.exit("llama.cpp: " + "".join(lines)[-2000:])
     parameters = llama.llama_context_default_params()
-    parameters.n_ctx = max(context, PROMPT) + decode + 8
+    # llama.cpp divides them among the sequences, by 256.
+    parameters.n_ctx = -(-positions // 256) * 256 * sequences
+    parameters.n_seq_max = sequences
     parameters.n_batch = parameters.n_ubatch = PROMPT
     parameters.n_threads = parameters.n_threads_batch = workers
     state = llama.llama_init_from_model(loaded, parameters)
+    if not state:
+        sys.exit("llama.cpp: " + "".join(lines)[-2000:])
+    return state
+
+
+def run_llama_cpp(model, workers, context, decode, vocabulary):
+    import llama_cpp as llama
+    import numpy
+    state = load_llama_cpp(model, workers, max(context, PROMPT) + decode + 8)
 
     def step(tokens):
         array = (llama.llama_token * len(tokens))(*tokens)
@@ -208,6 +223,44 @@ def run_llama_cpp(model, workers, context, decode, vocabulary):
         step([i])
         times.append(time.perf_counter())
     return prefill, best_window(times), logits
+
+
+def run_llama_cpp_batch(model, workers, context, decode, vocabulary, sequences):
+    import llama_cpp as llama
+    import numpy
+    state = load_llama_cpp(model, workers, max(context, 32) + decode + 8, sequences)
+    batch = llama.llama_batch_init(PROMPT, 0, 1)
+
+    def step(rows):
+        """Of (token, position, sequence, whether it has logits)."""
+        batch.n_tokens = len(rows)
+        for i, (token, position, sequence, has_logits) in enumerate(rows):
+            batch.token[i], batch.pos[i], batch.n_seq_id[i] = token, position, 1
+            batch.seq_id[i][0], batch.logits[i] = sequence, has_logits
+        if llama.llama_decode(state, batch) != 0:
+            sys.exit("llama.cpp: decode failed")
+        # Waits for the step, which may still run.
+        return numpy.ctypeslib.as_array(llama.llama_get_logits_ith(state, -1), (vocabulary,))
+
+    def fill(count):
+        llama.llama_memory_clear(llama.llama_get_memory(state), True)
+        tokens = tokens_of(count * sequences, vocabulary)
+        rows = [(token, i % count, i // count, i % count == count - 1) for i, token in enumerate(tokens)]
+        for first in range(0, len(rows), PROMPT):
+            part = rows[first:first + PROMPT]
+            step([*part[:-1], (*part[-1][:3], True)])
+
+    # Touches all weights; its logits are compared.
+    logits = step([(token, i, 0, i == 31) for i, token in enumerate(tokens_of(32, vocabulary))])
+    logits = logits.astype(numpy.float32).copy()
+    start = time.perf_counter()
+    fill(context)
+    prefill = context * sequences / (time.perf_counter() - start)
+    times = [time.perf_counter()]
+    for i in range(decode):
+        step([(i + sequence, context + i, sequence, True) for sequence in range(sequences)])
+        times.append(time.perf_counter())
+    return prefill, sequences * best_window(times), logits
 
 
 def run_torch(model, workers, context, decode, vocabulary):
@@ -241,7 +294,8 @@ def peer_process(arguments, name, model, workers, config):
         result = subprocess.run(
             [sys.executable, __file__, "--engine", name, "--model", model, "--workers", str(workers),
              "--context", str(arguments.context), "--decode", str(arguments.decode),
-             "--vocabulary", str(config["vocab_size"]), "--out", out], capture_output=True, text=True)
+             "--vocabulary", str(config["vocab_size"]), "--out", out,
+             *(["--batch", str(arguments.batch)] if arguments.batch else [])], capture_output=True, text=True)
         if result.returncode:
             print(f"{name} failed ({result.returncode}): {result.stderr.strip()[-300:]}", file=sys.stderr)
             return None
@@ -255,25 +309,48 @@ def baton_process(arguments, program, folder, workers, config):
     bench = lambda prefill, decode: json.loads(subprocess.run(
         [program, "bench", *common, "--prefill", str(prefill), "--decode", str(decode), "--repeat", "1", "--json"],
         check=True, capture_output=True, text=True).stdout)
-    prefill = bench(PROMPT, WINDOW)
-    decode = bench(arguments.context, arguments.decode)
+    if arguments.batch:
+        rates = baton_batch(arguments, program, common)
+    else:
+        rates = baton_rates(bench(PROMPT, WINDOW), bench(arguments.context, arguments.decode))
     with tempfile.TemporaryDirectory() as scratch:
         out = os.path.join(scratch, "logits.npy")
         tokens = ",".join(map(str, tokens_of(32, config["vocab_size"])))
         subprocess.run([program, "logits", *common, "--tokens", tokens, "--out", out], check=True)
         logits = numpy.load(out)[-1]
+    return rates | {"logits": logits}
+
+
+def baton_rates(prefill, decode):
     return {"prefill": prefill["prefill_tokens_per_s"], "decode": decode["decode_tokens_per_s"],
             "fma": prefill["fma_fraction"], "fma_undisturbed": prefill["fma_fraction_by_layers"] or 0,
             "read": decode["read_bandwidth_fraction"],
             "read_undisturbed": decode["read_bandwidth_fraction_by_layers"] or 0,
-            "peak": decode["peak_bytes"], "verdict": decode["verdict"], "logits": logits}
+            "peak": decode["peak_bytes"], "verdict": decode["verdict"]}
+
+
+def baton_batch(arguments, program, common):
+    """Both fractions are of a step that decodes."""
+    process = subprocess.Popen(
+        [program, "bench", *common, "--batch", str(arguments.batch), "--prefill", str(arguments.context), "--decode",
+         str(arguments.decode), "--json"], stdout=subprocess.PIPE, text=True)
+    result = json.loads(process.stdout.read())
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    rates = result["batches"][0]
+    return {"prefill": rates["prefill_tokens_per_s"], "decode": rates["decode_tokens_per_s"],
+            "fma": rates["fma_fraction"], "fma_undisturbed": 0, "read": rates["read_bandwidth_fraction"],
+            "read_undisturbed": 0, "peak": usage.ru_maxrss * 1024, "verdict": result["verdict"]}
 
 
 def engine(arguments):
     import numpy
     run, _ = PEERS[arguments.engine]
-    prefill, decode, logits = run(arguments.model, arguments.workers[0], arguments.context,
-                                  arguments.decode, arguments.vocabulary)
+    given = [arguments.model, arguments.workers[0], arguments.context, arguments.decode, arguments.vocabulary]
+    if arguments.batch:
+        run = run_llama_cpp_batch
+        given.append(arguments.batch)
+    prefill, decode, logits = run(*given)
     numpy.save(arguments.out, logits)
     import resource
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -291,11 +368,12 @@ def compare(arguments, name, dtype, workers):
     base = os.path.join(arguments.work, f"{name}-{dtype}")
     write_checkpoint(base, config, dtype)
     program = base + ".program"
-    subprocess.run([arguments.batonc, base, "-o", program, "--quiet",
-                    f"--max-seq={max(arguments.context, PROMPT) + arguments.decode + 8}"], check=True)
+    positions = max(arguments.context, PROMPT) + arguments.decode + 8
+    capacities = [f"--max-batch={arguments.batch}", f"--max-rows={BATCH_ROWS}"] if arguments.batch else []
+    subprocess.run([arguments.batonc, base, "-o", program, "--quiet", f"--max-seq={positions}", *capacities], check=True)
     peers = {}
     for peer, (_, modules) in PEERS.items():
-        if not can_import(modules):
+        if not can_import(modules) or (arguments.batch and peer != "llama.cpp"):
             continue
         peers[peer] = base
         if peer == "llama.cpp":
@@ -314,7 +392,8 @@ def compare(arguments, name, dtype, workers):
                 if key in run:
                     kept[key] = max(kept[key], run[key])
     own = best["Baton"]
-    print(f"\n{name} {dtype}, {workers} worker{'s' * (workers > 1)}, decode at {arguments.context}")
+    together = f" of {arguments.batch} sequences" if arguments.batch else ""
+    print(f"\n{name} {dtype}, {workers} worker{'s' * (workers > 1)}, decode{together} at {arguments.context}")
     for who, run in best.items():
         note = (f"{fraction(run, 'fma')} of multiply-add peak, "
                 f"{fraction(run, 'read')} of read bandwidth, {run['verdict']}"
@@ -347,6 +426,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--context", type=int, default=128)
     parser.add_argument("--decode", type=int, default=24)
+    parser.add_argument("--batch", type=int, help="so many sequences decode together")
     for hidden in ("--engine", "--model", "--out"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--vocabulary", type=int, help=argparse.SUPPRESS)

@@ -149,6 +149,7 @@ FAULTS = [
 HELP = {
     "bin/batonc": {"--help": "  -o TEXT   where\n  --mode TEXT   what\n", "explain": "  --html OUT   a page\n",
                    "names": "  --json   an array\n", "tune": "  --minutes M   how long\n",
+                   "compare": "  --data TEXT   what is foretold\n", "quantize": "  --format F   which\n",
                    "check-body": "  --shapes N   shapes\n", "pipeline": "  --stages INT   stages\n"},
     "bin/diff-run": {"--help": "  --all   all\n"},
     "bin/check-plan": {"--help": "  --json  one object\n"},

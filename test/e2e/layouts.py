@@ -6,7 +6,6 @@ compiled, run, and compared with the same arithmetic in Python.
 
 import argparse
 import array
-import ast
 import json
 import os
 import struct
@@ -128,14 +127,6 @@ def checkpoint(folder):
         file.write(struct.pack("<Q", len(header)) + header + values.tobytes())
 
 
-def rows_of(npy):
-    """The rows of a two-dimensional float32 .npy file."""
-    length = struct.unpack("<H", npy[8:10])[0]
-    _, width = ast.literal_eval(npy[10:10 + length].decode())["shape"]
-    values = array.array("f", npy[10 + length:]).tolist()
-    return [values[i:i + width] for i in range(0, len(values), width)]
-
-
 def test(arguments, scratch):
     path = os.path.join(scratch, "model.mlir")
     checkpoint(scratch)
@@ -146,7 +137,7 @@ def test(arguments, scratch):
         compiled.weights = scratch
         expected = [reference(TABLE[token]) for token in TOKENS]
         for flags in (["--workers=1"], ["--workers=3", "--prefill-chunk=2"]):
-            got = rows_of(compiled.logits(TOKENS, os.path.join(scratch, "logits.npy"), *flags))
+            got = programs.rows_of(compiled.logits(TOKENS, os.path.join(scratch, "logits.npy"), *flags))
             expect(got == expected, f"{name}, {' '.join(flags)}: {got}, expected {expected}")
         print(name)
 

@@ -1,10 +1,13 @@
 """Compiles and runs programs for the end-to-end tests (standard library only)."""
 
+import array
+import ast
 import atexit
 import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -42,6 +45,14 @@ def run(command, check=True, **options):
             f"{result.stdout}{result.stderr}"
         )
     return result
+
+
+def rows_of(npy):
+    """The rows of a two-dimensional float32 .npy file."""
+    length = struct.unpack("<H", npy[8:10])[0]
+    _, width = ast.literal_eval(npy[10:10 + length].decode())["shape"]
+    values = array.array("f", npy[10 + length:]).tolist()
+    return [values[i:i + width] for i in range(0, len(values), width)]
 
 
 class Program:

@@ -130,7 +130,7 @@ def test(arguments, scratch):
     refused("or --resume alone", *weights, "--init-seed", 1, "--steps", 40, "--resume", out="whole")
     refused("the checkpoint has the model's files", "--model", arguments.folder, "--steps", 40, "--resume", out="whole")
     refused("--model DIR has to say", "--init-seed", 1, "--steps", 1)
-    refused("no such folder", "--weights", path("nothing"), "--steps", 1)
+    refused("no such file or folder", "--weights", path("nothing"), "--steps", 1)
     refused("a step takes at most", *weights, "--steps", 1, "--batch", 100000)
     refused("the model takes sequences of at most", *weights, "--steps", 1, "--seq", 100000)
     refused("--validate-every 1: no sequence is set aside", *weights, "--steps", 1, "--validate-every", 1,

@@ -2,13 +2,42 @@
 
 #include "runtime/weights/safetensors.h"
 #include "runtime/error.h"
+#include "runtime/weights/quantisation.h"
+#include "runtime/weights/stored_blocks.h"
 
 #include <string>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 using namespace baton;
+
+namespace {
+
+/// Whatever config.json says, numbers of the weights that several tensors make
+/// have to be readable, too.
+void read_quantised(const std::shared_ptr<const WeightFile> &file) {
+  using Method = Quantisation::Method;
+  for (Method method : {Method::Gptq, Method::Awq, Method::CompressedTensors,
+                        Method::Fp8, Method::Bitsandbytes}) {
+    Quantisation quantisation;
+    quantisation.method = method;
+    quantisation.block = {16, 128};
+    try {
+      const QuantisedTensors weights(quantisation, {file});
+      for (const auto &[name, weight] : weights.all()) {
+        const uint64_t inputs = weight.tensor.shape[1];
+        std::vector<float> row(inputs);
+        for (uint64_t output = 0; output < weight.tensor.shape[0]; ++output)
+          dequantise(weight.tensor, inputs, output, 0, inputs, row.data());
+      }
+    } catch (const Error &) {
+    }
+  }
+}
+
+} // namespace
 
 /// Every tensor of an accepted file has to be readable from end to end.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -22,6 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (uint64_t i = 0; i < tensor.bytes; ++i)
           sum += static_cast<unsigned>(tensor.data[i]);
       asm volatile("" : : "r"(sum)); // the bytes are read
+      read_quantised(opened);
     } catch (const Error &) {
     }
   close(file);

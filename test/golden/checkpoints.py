@@ -15,6 +15,7 @@ import copy
 import json
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy
@@ -38,6 +39,9 @@ GREEDY_PROMPT = 12
 GREEDY_STEPS = 64
 # A model that repeats itself would forgive a wrong key/value cache.
 GREEDY_DISTINCT = 16
+
+# What stores norms less one and scales embeddings.
+GEMMAS = ("gemma2", "gemma3_text")
 
 DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 
@@ -246,6 +250,40 @@ CASES = {
         ),
         "stored": "F32", "tokens": 130, "eos": 1,
     },
+    "gemma3-windows": {
+        # As published: every sixth layer sees all, and one more follows.
+        "config": decoder(
+            "Gemma3", "gemma3_text", dtype="float32", hidden_size=48,
+            num_hidden_layers=7, num_attention_heads=4, num_key_value_heads=2,
+            head_dim=14, intermediate_size=66, vocab_size=151,
+            hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-6,
+            rope_theta=50000.0, rope_local_base_freq=10000.0, rope_scaling=None,
+            tie_word_embeddings=False, query_pre_attn_scalar=22,
+            sliding_window=19, sliding_window_pattern=6,
+            attn_logit_softcapping=None, final_logit_softcapping=None,
+        ),
+        "stored": "F32", "tokens": 130, "eos": 1,
+    },
+    "gemma3-rope": {
+        # As transformers 5 writes it; both kinds of layers have bases of their own.
+        "config": decoder(
+            "Gemma3", "gemma3_text", dtype="bfloat16", hidden_size=54,
+            num_hidden_layers=5, num_attention_heads=3, num_key_value_heads=1,
+            head_dim=16, intermediate_size=70, vocab_size=143,
+            hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-6,
+            rope_parameters={
+                "full_attention": {"rope_type": "linear", "factor": 8.0,
+                                   "rope_theta": 20000.0},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0},
+            },
+            tie_word_embeddings=True, query_pre_attn_scalar=13, attention_bias=True,
+            sliding_window=24, layer_types=["sliding_attention", "full_attention"] * 2
+            + ["sliding_attention"],
+            final_logit_softcapping=5.0, attn_logit_softcapping=None,
+            use_bidirectional_attention=False,
+        ),
+        "stored": "BF16", "tokens": 130, "eos": 2,
+    },
     "llama-hyper-sinkhorn": {
         "config": llama(
             dtype="float32", hidden_size=44, num_hidden_layers=3,
@@ -327,21 +365,22 @@ def draw_weights(config, seed):
         normal = random.standard_normal(shape)
         is_norm = "norm" in name or ".ln_" in name
         # These store how much a norm's weight differs from one.
-        norm_offset = 1.0 if config.model_type in ("gemma2", "qwen3_next") else 0.0
+        norm_offset = 1.0 if config.model_type in (*GEMMAS, "qwen3_next") else 0.0
         if "_hc." in name or "hc_head." in name:
             value = hyper_connections.draw(name, parameter, config.hyper_connections, random)
         elif name.endswith(".bias"):
             value = bias_deviation * normal
         elif name.endswith(("q_norm.weight", "k_norm.weight")):
             value = random.uniform(0.9, 1.9, shape) - norm_offset
-        elif config.model_type == "gemma2" and "norm.weight" in name and ".post_" in name:
+        elif (config.model_type in GEMMAS and config.tie_word_embeddings
+              and "norm.weight" in name and ".post_" in name):
             # What a half of a block adds has to stand out beside the embedding.
             value = random.uniform(1.5, 3.5, shape) - norm_offset
         elif is_norm:
             value = random.uniform(0.5, 1.5, shape) - norm_offset
         elif name.endswith(("embed_tokens.weight", "wte.weight")):
-            # Gemma multiplies it by the root of the width.
-            value = 0.15 * normal if config.model_type == "gemma2" else normal
+            # They multiply it by the root of the width.
+            value = 0.15 * normal if config.model_type in GEMMAS else normal
         elif name.endswith("wpe.weight"):
             value = 2.0 * normal
         elif ".c_" in name:  # GPT-2 stores linear weights as [inputs, outputs].
@@ -474,10 +513,15 @@ def planted_errors(folder, model, tokens, right):
         other.load_state_dict(model.state_dict())
         return distance(logits_of(other.float().eval(), tokens))
 
-    def change_rope(**changes):
-        return lambda config: setattr(
-            config, "rope_parameters", {**config.rope_parameters, **changes}
-        )
+    def change_rope(kind, **changes):
+        """Of layers of a kind, or where it is None of all."""
+
+        def change(config):
+            rope = config.rope_parameters
+            changed = {**(rope[kind] if kind else rope), **changes}
+            config.rope_parameters = {**rope, kind: changed} if kind else changed
+
+        return change
 
     planted = {}
     config, length = model.config, len(tokens)
@@ -539,22 +583,30 @@ def planted_errors(folder, model, tokens, right):
             logits_of(model, tokens, position_ids=positions)
         )
     else:
-        rope = config.rope_parameters
-        planted["rope_base_one_percent"] = changed_config(
-            change_rope(rope_theta=rope["rope_theta"] * 1.01)
-        )
-        if rope.get("partial_rotary_factor", 1.0) != 1.0:
-            wider = (rope["partial_rotary_factor"] * config_head_dim(config) + 2) / config_head_dim(config)
-            planted["two_more_dimensions_turn"] = changed_config(
-                change_rope(partial_rotary_factor=wider)
+        # Of layers of each kind, where they have angles of their own.
+        kinds = sorted(k for k, v in config.rope_parameters.items() if isinstance(v, dict))
+        for kind in kinds or [None]:
+            rope = config.rope_parameters[kind] if kind else config.rope_parameters
+            change, of = partial(change_rope, kind), f" of {kind}" if kind else ""
+            planted[f"rope_base_one_percent{of}"] = changed_config(
+                change(rope_theta=rope["rope_theta"] * 1.01)
             )
-        if rope["rope_type"] == "longrope":
-            planted["rope_factors_reversed"] = changed_config(
-                change_rope(short_factor=rope["short_factor"][::-1])
+            if rope.get("partial_rotary_factor", 1.0) != 1.0:
+                wider = (rope["partial_rotary_factor"] * config_head_dim(config) + 2) / config_head_dim(config)
+                planted["two_more_dimensions_turn"] = changed_config(
+                    change(partial_rotary_factor=wider)
+                )
+            if rope["rope_type"] == "longrope":
+                planted["rope_factors_reversed"] = changed_config(
+                    change(short_factor=rope["short_factor"][::-1])
+                )
+                planted["rope_scale_ignored"] = changed_config(change(attention_factor=1.0))
+            elif rope["rope_type"] != "default":
+                planted[f"rope_scaling_ignored{of}"] = changed_config(change(rope_type="default"))
+        if kinds:
+            planted["one_rope_for_all_layers"] = changed_config(
+                change_rope("sliding_attention", **config.rope_parameters["full_attention"])
             )
-            planted["rope_scale_ignored"] = changed_config(change_rope(attention_factor=1.0))
-        elif rope["rope_type"] != "default":
-            planted["rope_scaling_ignored"] = changed_config(change_rope(rope_type="default"))
         if config.rms_norm_eps > 1e-3:
             planted["norm_epsilon_ignored"] = changed_config(
                 lambda config: setattr(config, "rms_norm_eps", 1e-6)
@@ -620,9 +672,9 @@ def attempt(folder, case, seed):
     if rounding > TOLERANCE / 10:
         return f"F32 rounding alone moves the logits by {rounding:.2e}"
 
-    # A few numbers scale what all rows read and write: of their gradients nothing
-    # but rounding may be left.
-    if hyper_connections.form_of(config):
+    # A few numbers scale what all rows read and write, or all heads of a layer: of
+    # their gradients nothing but rounding may be left.
+    if hyper_connections.form_of(config) or config.model_type == "gemma3_text":
         worst = gradients.worst_rounding(folder)
         if worst > GRADIENT_ROUNDING:
             return f"F32 rounding alone moves a gradient by {worst:.2e}"

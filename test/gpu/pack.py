@@ -38,7 +38,7 @@ GOLDEN = os.path.join(HERE, "..", "golden")
 SCRIPTS = ["run.py", "parts.py", "training_parts.py", "rank_parts.py", "floors.py", "driver.py", "torch_baseline.py",
            "torch_training.py", "report.py"]
 CASES = ["gpt2-bf16", "llama-gqa", "llama3-rope", "qwen3-norms", "qwen3-headwise", "gemma2-caps",
-         "phi3-partial", "mistral-window", "qwen2-full", "qwen3next-dense", "gpt2-hyper-sinkhorn"]
+         "gemma3-windows", "phi3-partial", "mistral-window", "qwen2-full", "qwen3next-dense", "gpt2-hyper-sinkhorn"]
 LLAMA = dict(architectures=["LlamaForCausalLM"], model_type="llama", num_key_value_heads=8,
              vocab_size=128256, max_position_embeddings=131072, rms_norm_eps=1e-5,
              rope_theta=500000.0, hidden_act="silu", torch_dtype="bfloat16",

@@ -166,9 +166,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"llama", R"({"dtype": 16})",
                   "'dtype' is 16, expected a text"},
         BadConfig{"llama", R"({"quantization_config": {"bits": 4}})",
-                  "'quantization_config' is not supported: only plain float32, "
-                  "bfloat16 and "
-                  "float16 weights are"},
+                  "'quantization_config.quant_method' is missing, expected one "
+                  "of awq, bitsandbytes, compressed-tensors, fp8, gptq"},
+        BadConfig{"llama",
+                  R"({"quantization_config": {"quant_method": "gptq",
+                                              "bits": 3}})",
+                  "'quantization_config.bits' is 3, expected 4"},
         BadConfig{"llama",
                   R"({"architectures": ["LlamaForSequenceClassification"]})",
                   "'architectures' is a list, expected a list with "
@@ -292,6 +295,30 @@ INSTANTIATE_TEST_SUITE_P(
                   "'use_bidirectional_attention' is true, expected false"},
         BadConfig{"gemma2", R"({"final_logit_softcapping": -1})",
                   "'final_logit_softcapping' is -1, expected 0.001 to 1e+06"},
+        BadConfig{"gemma3_text", R"({"use_bidirectional_attention": true})",
+                  "'use_bidirectional_attention' is true, expected false"},
+        BadConfig{"gemma3_text", R"({"attn_logit_softcapping": 50.0})",
+                  "'attn_logit_softcapping' is 50.0, expected null"},
+        BadConfig{"gemma3_text", R"({"sliding_window": null})",
+                  "'sliding_window' is null, expected an integer from 1 to "
+                  "16777216"},
+        BadConfig{"gemma3_text", R"({"sliding_window_pattern": 0})",
+                  "'sliding_window_pattern' is 0, expected 1 to 65536"},
+        BadConfig{"gemma3_text", R"({"rope_local_base_freq": 0})",
+                  "'rope_local_base_freq' is 0, expected 1 to 1e+15"},
+        BadConfig{"gemma3_text",
+                  R"({"rope_scaling": {"rope_type": "yarn", "factor": 2}})",
+                  "'rope_scaling.rope_type' is \"yarn\", expected default, "
+                  "linear or llama3"},
+        BadConfig{"gemma3_text",
+                  R"({"rope_parameters": {"rope_theta": 10000}})",
+                  "'rope_parameters.rope_theta' is not known, expected "
+                  "full_attention, sliding_attention"},
+        BadConfig{"gemma3_text",
+                  R"({"rope_parameters":
+                      {"sliding_attention": {"rope_type": "linear"}}})",
+                  "'rope_parameters.sliding_attention.factor' is missing, "
+                  "expected a number from 0.001 to 1e+06"},
         BadConfig{"llama", R"({"partial_rotary_factor": 0.5})",
                   "'partial_rotary_factor' is 0.5, expected 1"},
         BadConfig{"phi3", R"({"partial_rotary_factor": 0.1})",
@@ -319,8 +346,17 @@ TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
   EXPECT_EQ(folder.importError(),
             folder.getConfigPath() +
                 ": 'model_type' is \"mamba\", expected one "
-                "that has an importer: gemma2, gpt2, llama, mistral, phi3, "
-                "qwen2, qwen3, qwen3_next");
+                "that has an importer: gemma2, gemma3_text, gpt2, llama, "
+                "mistral, phi3, qwen2, qwen3, qwen3_next");
+}
+
+TEST(ConfigErrors, TextModelBesideOneOfImagesIsNamed) {
+  ModelFolder folder(json{{"model_type", "gemma3"}});
+  EXPECT_EQ(folder.importError(),
+            folder.getConfigPath() +
+                ": 'model_type' is \"gemma3\", expected gemma3_text: images "
+                "are not supported, only the model's 'text_config' and "
+                "'language_model' by themselves");
 }
 
 TEST(ConfigErrors, ModelTypeIsAText) {

@@ -87,9 +87,9 @@ static std::vector<std::string> sourcesOf(ModuleOp module) {
 }
 
 TEST(Families, AreSorted) {
-  EXPECT_EQ(families(),
-            (std::vector<std::string>{"gemma2", "gpt2", "llama", "mistral",
-                                      "phi3", "qwen2", "qwen3", "qwen3_next"}));
+  EXPECT_EQ(families(), (std::vector<std::string>{
+                            "gemma2", "gemma3_text", "gpt2", "llama", "mistral",
+                            "phi3", "qwen2", "qwen3", "qwen3_next"}));
 }
 
 TEST_F(Importer, LlamaHasGroupedQueryAttention) {
@@ -311,6 +311,85 @@ TEST_F(Importer, LayersAreRolledIntoTheShortestPatterns) {
             "0:2 x 2 ( 5 0 ) ");
 }
 
+TEST_F(Importer, OfSixLayersOfGemma3OneSeesEverything) {
+  auto stacks = [&](int layers, json patch = {}) {
+    patch.update({{"num_hidden_layers", layers}, {"sliding_window", 5}});
+    return stacksOf(*importModel(with("gemma3_text", patch)));
+  };
+  EXPECT_EQ(stacks(18), "0:6 x 3 ( 5 5 5 5 5 0 ) ");
+  EXPECT_EQ(stacks(26), "0:6 x 4 ( 5 5 5 5 5 0 ) 24:1 x 2 ( 5 ) ");
+  EXPECT_EQ(stacks(6, {{"sliding_window_pattern", 3}}), "0:3 x 2 ( 5 5 0 ) ");
+  EXPECT_EQ(stacks(3, {{"sliding_window_pattern", 1}}), "0:1 x 3 ( 0 ) ");
+  EXPECT_EQ(stacks(2, {{"layer_types", {"full_attention", "full_attention"}}}),
+            "0:1 x 2 ( 0 ) ");
+  EXPECT_EQ(stacksOf(*importModel(validConfig("gemma3_text"))),
+            "0:1 x 2 ( 4096 ) ");
+}
+
+/// The second frequency of the table by which an op turns.
+static float turnOf(RopeOp rope) {
+  return rope.getTable().getDefiningOp<RopeTableOp>().getFrequencies()[1];
+}
+
+TEST_F(Importer, LayersOfGemma3ThatSeeAWindowHaveAnglesOfTheirOwn) {
+  // Of the second of a head's two pairs: by the base's root, and the factor.
+  auto expectTurns = [&](const json &config, float window, float all) {
+    auto module = importModel(config);
+    for (const char *part : {"q", "k"}) {
+      std::string name = std::string(".self_attn.") + part + "_rope";
+      EXPECT_FLOAT_EQ(turnOf(at<RopeOp>(*module, "layers" + name)), window);
+      EXPECT_FLOAT_EQ(turnOf(at<RopeOp>(*module, "layers+1" + name)), all);
+    }
+  };
+  json config =
+      with("gemma3_text",
+           {{"head_dim", 4},
+            {"layer_types", {"sliding_attention", "full_attention"}}});
+  expectTurns(config, 0.01f, 0.001f);
+  json older = config;
+  older.update({{"rope_theta", 2500},
+                {"rope_local_base_freq", 400},
+                {"rope_scaling", {{"rope_type", "linear"}, {"factor", 8}}}});
+  expectTurns(older, 0.05f, 0.0025f);
+  // As transformers 5 writes it; what it leaves out stands beside it.
+  json newer = config;
+  newer["rope_parameters"] = {
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 400}}},
+      {"full_attention", {{"rope_type", "linear"}, {"factor", 8}}}};
+  newer["rope_theta"] = 2500;
+  expectTurns(newer, 0.05f, 0.0025f);
+  newer["rope_parameters"].erase("sliding_attention");
+  expectTurns(newer, 0.01f, 0.0025f);
+
+  // A table that no layer reads is not there.
+  config.erase("layer_types");
+  auto windows = importModel(config);
+  ASSERT_EQ(all<RopeTableOp>(*windows).size(), 1u);
+  EXPECT_FLOAT_EQ(turnOf(all<RopeOp>(*windows).front()), 0.01f);
+  config["sliding_window_pattern"] = 1;
+  auto full = importModel(config);
+  ASSERT_EQ(all<RopeTableOp>(*full).size(), 1u);
+  EXPECT_FLOAT_EQ(turnOf(all<RopeOp>(*full).front()), 0.001f);
+}
+
+TEST_F(Importer, Gemma3ReadsItsSwitches) {
+  auto scaleOf = [&](ModuleOp module) {
+    return at<ScaleOp>(module, "layers.self_attn.scale")
+        .getFactor()
+        .convertToFloat();
+  };
+  auto plain = importModel(validConfig("gemma3_text"));
+  EXPECT_EQ(scaleOf(*plain), 0.0625f);
+  EXPECT_EQ(spelledTypeOf(at<RmsNormOp>(*plain, "layers.self_attn.q_norm")),
+            "!model.tensor<rows x 6 x 256 x f32>");
+  EXPECT_TRUE(all<TanhOp>(*plain).empty());
+  auto capped =
+      importModel(with("gemma3_text", {{"query_pre_attn_scalar", 64},
+                                       {"final_logit_softcapping", 30}}));
+  EXPECT_EQ(scaleOf(*capped), 0.125f);
+  EXPECT_EQ(all<TanhOp>(*capped).size(), 1u);
+}
+
 TEST_F(Importer, FusedProjectionsAreRowsOfOneTensor) {
   auto blocks = [](LinearOp linear) {
     auto parameter = linear.getWeight().getDefiningOp<ParameterOp>();
@@ -341,7 +420,7 @@ TEST_F(Importer, FusedProjectionsAreRowsOfOneTensor) {
 }
 
 TEST_F(Importer, NormsMayStoreTheirWeightLessOne) {
-  for (const char *family : {"gemma2", "qwen3_next", "qwen3"}) {
+  for (const char *family : {"gemma2", "gemma3_text", "qwen3_next", "qwen3"}) {
     auto module = importModel(validConfig(family));
     for (RmsNormOp norm : all<RmsNormOp>(*module))
       EXPECT_EQ(norm.getWeight()

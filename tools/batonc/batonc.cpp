@@ -7,11 +7,13 @@
 #include "compiler/Compile.h"
 #include "tools/batonc/Process.h"
 #include "tools/batonc/check_body.h"
+#include "tools/batonc/compare.h"
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 #include "tools/batonc/explain.h"
 #include "tools/batonc/names.h"
 #include "tools/batonc/pipeline.h"
+#include "tools/batonc/quantize.h"
 #include "tools/batonc/tune.h"
 
 #include <cstdio>
@@ -34,7 +36,12 @@ static int compileCommand(int argc, char **argv) {
       "pipeline "
       "--help.\n"
       "batonc tune MODEL measures schedules on this machine, and writes the "
-      "fastest; see batonc tune --help."};
+      "fastest; see batonc tune --help.\n"
+      "batonc compare A B --data TEXT says how two models differ on a text, "
+      "such as a quantised one\nfrom the one that it was made of; see batonc "
+      "compare --help.\n"
+      "batonc quantize MODEL writes it with fewer bits a weight; see batonc "
+      "quantize --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -101,6 +108,8 @@ static int compileCommand(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 1 && std::strcmp(argv[1], "quantize") == 0)
+    return quantizeCommand(argv + 1, argv[0]);
   baton::prepareProcess();
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);
@@ -112,5 +121,7 @@ int main(int argc, char **argv) {
     return pipelineCommand(argc - 1, argv + 1);
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0)
     return tuneCommand(argc - 1, argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "compare") == 0)
+    return compareCommand(argc - 1, argv + 1, argv[0]);
   return compileCommand(argc, argv);
 }

@@ -96,14 +96,19 @@ void tools::CompileFlags::addTo(CLI::App &app) {
 }
 
 void tools::CompileFlags::addCodeFlags(CLI::App &app) {
-  app.add_option("MODEL", model,
-                 "checkpoint folder with config.json, or an .mlir file in the "
-                 "model or event dialect")
+  app.add_option(
+         "MODEL", model,
+         "checkpoint folder with config.json, a .gguf file, or an .mlir "
+         "file in the model or event dialect")
       ->required();
   app.add_option("--dtype", dtype.value,
                  "type of linear weights: auto (the config's), f32, bf16, f16; "
                  "in training, of what products multiply (weights, gradients "
                  "and sums are f32), or f64 for everything");
+  app.add_option("--activations", activations.value,
+                 "what linears multiply quantised weights by: f32, their "
+                 "inputs, or int8, these rounded to 8 bits with a scale for "
+                 "each 32, which is quicker");
   maxSeqOption = app.add_option(
       "--max-seq", maxSeq,
       "longest sequence in tokens, prompt and answer; the config's limit "
@@ -349,8 +354,9 @@ std::string tools::CompileFlags::checkChoices() const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &kvType, &optimize, &sanitize, &recompute, &launch,
-        &cublasLt, &exchanges, &tensorParallel, &zero, &gatheredLayers})
+       {&mode, &dtype, &activations, &kvType, &optimize, &sanitize, &recompute,
+        &launch, &cublasLt, &exchanges, &tensorParallel, &zero,
+        &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (auto found = findTarget(target); !found)
@@ -492,6 +498,7 @@ std::string tools::CompileFlags::finishPasses(CompileOptions &options) const {
 void tools::CompileFlags::fill(CompileOptions &options) const {
   options.model = model;
   options.dtype = dtype.value;
+  options.roundsInputs = activations.value == "int8";
   if (schedules())
     options.schedule = order.value;
   options.training = mode.value == "train";

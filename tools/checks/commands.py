@@ -16,8 +16,10 @@ SHARED = "tools/batonc/compile_flags.cpp"
 SOURCES = {
     "batonc": ["tools/batonc/batonc.cpp", SHARED],
     "batonc check-body": ["tools/batonc/check_body.cpp"],
+    "batonc compare": ["tools/batonc/compare.cpp"],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc names": ["tools/batonc/names.cpp", SHARED],
+    "batonc quantize": ["tools/quantize/main.cpp"],
     "batonc tune": ["tools/batonc/tune.cpp", SHARED],
     "batonc pipeline": ["tools/batonc/pipeline.cpp"],
     "diff-run": ["tools/diff-run/diff-run.cpp"],
@@ -25,6 +27,8 @@ SOURCES = {
     "PROGRAM": ["runtime/main/command_line.cpp"],
 }
 PROGRAM_SOURCE = "runtime/main/command_line.cpp"
+# Commands of batonc.
+COMMANDS = tuple(name.removeprefix("batonc ") for name in SOURCES if name.startswith("batonc "))
 # What says the same of itself, once it is built. The toy has a written program's
 # command line.
 BUILT = {"batonc": "bin/batonc", "diff-run": "bin/diff-run", "check-plan": "bin/check-plan",
@@ -76,7 +80,7 @@ class Commands:
 
     def _ask_tools(self):
         self.flags["batonc"] = flags_of_help(self._ask("batonc"))
-        for name in ("check-body", "explain", "names", "pipeline", "tune"):
+        for name in COMMANDS:
             self.flags[f"batonc {name}"] = flags_of_help(self._ask("batonc", name))
         for name in ("diff-run", "check-plan"):
             self.flags[name] = flags_of_help(self._ask(name))
@@ -189,7 +193,7 @@ class Judge:
         if first in TOOLS or first.startswith(("build/bin/", "./build/bin/")):
             if name not in TOOLS:
                 return None, f"there is no {first}"
-            if name == "batonc" and rest and rest[0] in ("check-body", "explain", "names", "pipeline", "tune"):
+            if name == "batonc" and rest and rest[0] in COMMANDS:
                 return f"batonc {rest[0]}", rest[1:]
             return name, rest
         if first.removeprefix("./") in self.commands.scripts:

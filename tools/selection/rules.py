@@ -25,6 +25,10 @@ ONLY_WITH = (
     ("tools/batonc/explain.*", "explain"),
     ("compiler/tuning/*", "tune"),
     ("tools/batonc/tune.*", "tune"),
+    ("compiler/comparison/*", "compare"),
+    ("tools/batonc/compare.*", "compare"),
+    ("tools/quantize/*", "quantize"),
+    ("tools/batonc/quantize.*", "quantize"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
     ("runtime/train/*", "train"),
@@ -64,7 +68,8 @@ ONE_MODEL = "llama-gqa"
 # the file does for them it does for these.
 DECODING = ("e2e.decode.*", "e2e.generate", "e2e.diff_run", "e2e.trace", "e2e.soak", "e2e.demo", "e2e.debugging",
             "e2e.endings.*", "e2e.sanitize.*", "e2e.decode_ranks.llama-gqa", "e2e.cuda.llama-gqa", "e2e.cuda_stop",
-            "e2e.batches.llama-gqa", "e2e.batches.address", "e2e.batches.thread", "e2e.score.llama*")
+            "e2e.arrivals.llama-gqa", "e2e.batch_memory", "e2e.batches.llama-gqa", "e2e.batches.address", "e2e.batches.thread",
+            "e2e.score.llama*", "e2e.compare")
 TRAINING = ("e2e.train", "e2e.train_data*", "e2e.train_endings.*", "e2e.train_gradients.*", "e2e.train_progress",
             "e2e.train_text", "e2e.train_16bit.*", "e2e.train_f64.gpt2-small", "e2e.train_ranks.*",
             "e2e.train_sanitize*", "e2e.train_transformers", "e2e.mesh_parallel.*", "e2e.pipeline_parallel.llama-gqa",
@@ -74,10 +79,10 @@ RANKS = ("e2e.train_ranks.*", "e2e.decode_ranks.*", "e2e.data_parallel.*", "e2e.
          "e2e.cuda_ranks.*", "e2e.nccl_*")
 DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress", "e2e.cuda_driver_faults",
           "e2e.cuda_ranks.*", "e2e.cuda_train.*", "e2e.cuda_sanitize*", "e2e.cublaslt*", "e2e.nccl_*", "e2e.attention_split.*",
-          "e2e.batches.cuda.*", "e2e.score.cuda")
+          "e2e.arrivals.cuda.*", "e2e.batches.cuda.*", "e2e.score.cuda")
 SCRIPTS_OF_COMMANDS = ("e2e.bench_scripts", "e2e.gpu_scripts*", "e2e.python_program")
 OF_BODIES = ("e2e.decode.*", "e2e.train_gradients.*", "e2e.train_f64.*", "e2e.train_16bit.*", "e2e.train_optimizers.*",
-             "e2e.attention_split.*", "e2e.batches.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.hyper",
+             "e2e.arrivals.*", "e2e.attention_split.*", "e2e.batches.*", "e2e.bits.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.hyper",
              "e2e.loss_parts.*", "e2e.recompute.*", "e2e.schedules", "e2e.score.*", "e2e.tensor_parallel.llama-gqa",
              "e2e.sanitize.*", "e2e.touched_memory", "e2e.planted.*", "e2e.cuda.llama-gqa", "e2e.cuda.gpt2-bf16",
              "e2e.cuda.llama-hyper-sinkhorn", "e2e.cuda_train.bf16", "e2e.cuda_train.llama-hyper-sinkhorn")
@@ -124,6 +129,8 @@ FEATURES = {
     "text": r"--prompt|[Tt]okeniz|\.txt\b|\btexts\b",
     "explain": r"explain",
     "tune": r"\btun(e|ing)\b",
+    "compare": r"\bcompare\b",
+    "quantize": r"\bquantize\b",
     # Of a program: bench measures what generates.
     "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
     "batch": r"max.batch",
@@ -132,7 +139,7 @@ FEATURES = {
 }
 # Of scripts that start others, or a page's commands, nobody reads which of these those run.
 COMMANDS = ("generate", "logits", "bench", "batch", "info", "trace", "touches", "dump")
-RUNS_SCRIPTS = ("bench_scripts.py", "debugging.py", "demo.py", "gpu_scripts.py", "python_*.py")
+RUNS_SCRIPTS = ("bench_scripts.py", "chat.py", "debugging.py", "demo.py", "gpu_scripts.py", "python_*.py")
 FEATURES = {name: re.compile(pattern) for name, pattern in FEATURES.items()}
 
 # Scripts that see of batonc the programs that it writes, and their plans: where no plan
@@ -141,9 +148,10 @@ GIVEN, OTHERS = "given", "others"
 # What batonc refuses of their flags is asked of it too (probes.py). Where they look at its
 # other ends, such as signals, full disks and its cache, no pass has a part in them.
 SEES_PROGRAMS = {
+    "arrivals": GIVEN,
     # Steps of few rows, of which CUDA's plans have one each, spread positions.
     "attention_split": GIVEN,
-    "bench_scripts": OTHERS, "bottleneck_parallel": OTHERS,
+    "batch_memory": OTHERS, "bench_scripts": OTHERS, "bits": GIVEN, "bottleneck_parallel": OTHERS, "chat": OTHERS,
     "cublaslt": GIVEN, "cublaslt_driver": GIVEN, "cuda": GIVEN, "cuda_bodies": OTHERS, "cuda_compile": GIVEN,
     "cuda_compile_large": OTHERS, "cuda_driver_faults": GIVEN, "cuda_graph": GIVEN,
     "cuda_graph_driver": GIVEN, "cuda_progress": GIVEN, "cuda_ranks": GIVEN, "cuda_sanitize": GIVEN,
@@ -169,7 +177,7 @@ PROOF = ("passes/proof/*",)
 # What pages and sources say to docs.commands, tools/check has held before.
 DECLARED = {
     "docs.commands": ["tools/check", "tools/checks/*", "build/bin/batonc", "build/bin/baton-opt",
-                      "build/bin/check-plan", "build/bin/diff-run",
+                      "build/bin/check-plan", "build/bin/diff-run", "build/lib/baton/quantize",
                       "build/test/runtime/main/baton-toy-program"],
     # It builds nothing.
     "guides.pages": ["docs/adding-a*.md", "test/every/*.py", "test/every/guides/*", "codegen/*", "compiler/*",

@@ -8,6 +8,8 @@ import subprocess
 from . import rules
 from .scripts import Scripts
 
+# Of programs that batonc writes.
+SCRIPTS = ("test/e2e/", "test/golden/bits.py")
 TOOLS = ("baton-opt", "batonc", "check-plan", "diff-run")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 
@@ -92,7 +94,7 @@ class Reader:
             self._use_word(test, word.partition("=")[2] if word.startswith("-") else word, declared)
         test.runs_programs &= test.script not in rules.WRITES_NO_PROGRAMS
         given = {word for word in command[1:] if word != test.script}
-        if test.script and test.script.startswith("test/e2e/"):
+        if test.script and test.script.startswith(SCRIPTS):
             # The script's own name says nothing: it is a path.
             own = {os.path.basename(word) if "/" in word else word for word in given} | {name}
             test.features = rules.features_in(words | own)

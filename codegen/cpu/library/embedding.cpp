@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/library/blocks.h"
 #include "codegen/cpu/library/library.h"
-#include "codegen/cpu/library/weights.h"
 
 using namespace baton::cpu;
 
@@ -61,6 +61,21 @@ BATON_INLINE void from_panels(Real *out, int64_t out_stride,
           elements[i] = column[(first + i) * lanes];
         return load_weights(elements);
       });
+}
+
+/// Of blocks, which come in panels only.
+template <typename Block>
+BATON_INLINE void
+from_panels(Real *out, int64_t out_stride, const int32_t *tokens,
+            const Quantised<Block> *panels, int64_t rows, int64_t width,
+            int64_t vocabulary, Real multiplier, int64_t begin, int64_t own) {
+  const int64_t panel_stride = PanelSize<Quantised<Block>>::of(width);
+  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier, begin,
+            own,
+            [&](int64_t token, int64_t first, int64_t) BATON_INLINE_LAMBDA {
+              return weights_of_output(panels + token / lanes * panel_stride,
+                                       token % lanes, first);
+            });
 }
 
 template <typename Weight>
@@ -151,6 +166,19 @@ BATON_EMBEDDING_PART(embedding_panels_part_f32, from_panels, Real, Real)
 BATON_EMBEDDING_PART(embedding_panels_part_bf16, from_panels, uint16_t,
                      BFloat16)
 BATON_EMBEDDING_PART(embedding_panels_part_f16, from_panels, uint16_t, Float16)
+#define BATON_EMBEDDING_OF_BLOCKS(NAME, BLOCK)                                 \
+  BATON_TASK void baton_task_embedding_panels_##NAME(                          \
+      Real *out, int64_t out_stride, const int32_t *tokens,                    \
+      const int8_t *panels, int64_t rows, int64_t width, int64_t vocabulary,   \
+      Real multiplier) {                                                       \
+    from_panels(out, out_stride, tokens,                                       \
+                reinterpret_cast<const Quantised<blocks::BLOCK> *>(panels),    \
+                rows, width, vocabulary, multiplier, 0, vocabulary);           \
+  }                                                                            \
+  BATON_EMBEDDING_PART(embedding_panels_part_##NAME, from_panels, int8_t,      \
+                       Quantised<blocks::BLOCK>)
+BATON_FOR_EACH_BLOCK(BATON_EMBEDDING_OF_BLOCKS)
+#undef BATON_EMBEDDING_OF_BLOCKS
 #undef BATON_EMBEDDING_PART
 
 BATON_TASK void baton_task_position_embedding_f32(Real *out, int64_t out_stride,

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/activation.h"
+#include "codegen/cpu/library/blocks.h"
 #include "codegen/cpu/library/library.h"
-#include "codegen/cpu/library/microkernel.h"
+#include "codegen/cpu/library/linear_end.h"
 
 using namespace baton::cpu;
 
@@ -20,26 +20,16 @@ gated_linear(Real *__restrict out, int64_t out_stride, const Real *__restrict x,
              const Real *__restrict bias_gate, const Real *__restrict bias_up,
              int64_t rows, int64_t k, int64_t columns, int32_t activation) {
   const int64_t panel_count = (columns + lanes - 1) / lanes;
-  const int64_t panel_stride = k * lanes;
+  const int64_t panel_stride = PanelSize<Weight>::of(k);
   // Where one kernel takes both panels, gates and ups alternate in the tile;
   // where it takes one, all gates come first, then all ups.
   alignas(64) Real tile[2 * tile_rows * lanes];
 
+  const GatedEnd end{out, out_stride, bias_gate, bias_up, columns, activation};
   auto finish = [&](const Real *gates, const Real *ups, int64_t row_stride,
                     int64_t first_row, int64_t block_rows,
                     int64_t panel) BATON_INLINE_LAMBDA {
-    int64_t column = panel * lanes;
-    int64_t count = columns - column < lanes ? columns - column : lanes;
-    for (int64_t row = 0; row < block_rows; ++row) {
-      Vector gate = load(gates + row * row_stride);
-      Vector up = load(ups + row * row_stride);
-      if (bias_gate)
-        gate += load(bias_gate + column, count);
-      if (bias_up)
-        up += load(bias_up + column, count);
-      store(out + (first_row + row) * out_stride + column,
-            activate(gate, activation) * up, count);
-    }
+    end(gates, ups, row_stride, first_row, block_rows, panel * lanes);
   };
 
   if (rows > tile_rows) {
@@ -62,7 +52,7 @@ gated_linear(Real *__restrict out, int64_t out_stride, const Real *__restrict x,
   }
   for (int64_t panel = 0; panel < panel_count;) {
     const Weight *source = panels + 2 * panel * panel_stride;
-    if (rows == 1 && panel_count - panel >= 2) {
+    if (rows == 1 && panel_count - panel >= 2 && !is_quantised<Weight>) {
       multiply_panels<1, 4>(tile, x, x_stride, source, panel_stride, k);
       finish(tile, tile + lanes, 0, 0, 1, panel);
       finish(tile + 2 * lanes, tile + 3 * lanes, 0, 0, 1, panel + 1);
@@ -116,3 +106,15 @@ BATON_TASK void baton_task_gated_linear_f16(
                reinterpret_cast<const Float16 *>(panels), bias_gate, bias_up,
                rows, k, columns, activation);
 }
+
+#define BATON_GATED_LINEAR_OF_BLOCKS(NAME, BLOCK)                              \
+  BATON_TASK void baton_task_gated_linear_##NAME(                              \
+      Real *out, int64_t out_stride, const Real *x, int64_t x_stride,          \
+      const int8_t *panels, const Real *bias_gate, const Real *bias_up,        \
+      int64_t rows, int64_t k, int64_t columns, int32_t activation) {          \
+    gated_linear(out, out_stride, x, x_stride,                                 \
+                 reinterpret_cast<const Quantised<blocks::BLOCK> *>(panels),   \
+                 bias_gate, bias_up, rows, k, columns, activation);            \
+  }
+BATON_FOR_EACH_BLOCK(BATON_GATED_LINEAR_OF_BLOCKS)
+#undef BATON_GATED_LINEAR_OF_BLOCKS

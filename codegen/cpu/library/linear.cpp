@@ -7,42 +7,31 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/activation.h"
+#include "codegen/cpu/library/blocks.h"
 #include "codegen/cpu/library/library.h"
-#include "codegen/cpu/library/microkernel.h"
+#include "codegen/cpu/library/linear_end.h"
 
 using namespace baton::cpu;
 
 namespace {
 
 template <typename Weight>
-BATON_INLINE void linear(Real *out, int64_t out_stride,
-                         const Real *__restrict x, int64_t x_stride,
-                         const Weight *__restrict panels,
-                         const Real *__restrict bias, const Real *residual,
-                         int64_t residual_stride, int64_t rows, int64_t k,
-                         int64_t columns, int32_t activation) {
+BATON_INLINE void
+linear(Real *out, int64_t out_stride, const Real *__restrict x,
+       int64_t x_stride, const Weight *__restrict panels,
+       const Real *__restrict bias, const Real *residual,
+       int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,
+       int32_t activation, int64_t panel_stride) {
   const int64_t panel_count = (columns + lanes - 1) / lanes;
-  const int64_t panel_stride = k * lanes;
 
-  // products [block rows][tile stride] -> out; not part of the kernels, because
-  // there are many of those and the activation is long.
+  const LinearEnd end{out,     out_stride, bias, residual, residual_stride,
+                      columns, activation};
   auto finish = [&](const Real *products, int64_t products_stride,
                     int64_t first_row, int64_t block_rows, int64_t first_panel,
                     int64_t width) BATON_INLINE_LAMBDA {
-    for (int64_t row = 0; row < block_rows; ++row)
-      for (int64_t panel = 0; panel < width; ++panel) {
-        int64_t column = (first_panel + panel) * lanes;
-        int64_t count = columns - column < lanes ? columns - column : lanes;
-        Vector value = load(products + row * products_stride + panel * lanes);
-        if (bias)
-          value += load(bias + column, count);
-        value = activate(value, activation);
-        if (residual)
-          value += load(residual + (first_row + row) * residual_stride + column,
-                        count);
-        store(out + (first_row + row) * out_stride + column, value, count);
-      }
+    for (int64_t panel = 0; panel < width; ++panel)
+      end(products + panel * lanes, products_stride, first_row, block_rows,
+          (first_panel + panel) * lanes);
   };
 
   if (rows > tile_rows) {
@@ -64,9 +53,10 @@ BATON_INLINE void linear(Real *out, int64_t out_stride,
     const int64_t left = panel_count - panel;
     const Weight *source = panels + panel * panel_stride;
     int64_t width = 1;
-    if (rows == 1 && left >= 4) {
-      multiply_panels<1, 4>(tile, x, x_stride, source, panel_stride, k);
-      width = 4;
+    if (rows == 1 && left >= lone_row_panels<Weight>) {
+      width = lone_row_panels<Weight>;
+      multiply_panels<1, lone_row_panels<Weight>>(tile, x, x_stride, source,
+                                                  panel_stride, k);
     } else if (rows == 1 && left >= 2) {
       multiply_panels<1, 2>(tile, x, x_stride, source, panel_stride, k);
       width = 2;
@@ -81,6 +71,17 @@ BATON_INLINE void linear(Real *out, int64_t out_stride,
     finish(tile, width * lanes, 0, rows, panel, width);
     panel += width;
   }
+}
+
+/// Of panels behind one another.
+template <typename Weight>
+BATON_INLINE void linear(Real *out, int64_t out_stride, const Real *x,
+                         int64_t x_stride, const Weight *panels,
+                         const Real *bias, const Real *residual,
+                         int64_t residual_stride, int64_t rows, int64_t k,
+                         int64_t columns, int32_t activation) {
+  linear(out, out_stride, x, x_stride, panels, bias, residual, residual_stride,
+         rows, k, columns, activation, PanelSize<Weight>::of(k));
 }
 
 } // namespace
@@ -118,4 +119,47 @@ BATON_TASK void baton_task_linear_f16(Real *out, int64_t out_stride,
   linear(out, out_stride, x, x_stride,
          reinterpret_cast<const Float16 *>(panels), bias, residual,
          residual_stride, rows, k, columns, activation);
+}
+
+#define BATON_LINEAR_OF_BLOCKS(NAME, BLOCK)                                    \
+  BATON_TASK void baton_task_linear_##NAME(                                    \
+      Real *out, int64_t out_stride, const Real *x, int64_t x_stride,          \
+      const int8_t *panels, const Real *bias, const Real *residual,            \
+      int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,       \
+      int32_t activation) {                                                    \
+    linear(out, out_stride, x, x_stride,                                       \
+           reinterpret_cast<const Quantised<blocks::BLOCK> *>(panels), bias,   \
+           residual, residual_stride, rows, k, columns, activation);           \
+  }
+BATON_FOR_EACH_BLOCK(BATON_LINEAR_OF_BLOCKS)
+#undef BATON_LINEAR_OF_BLOCKS
+
+namespace {
+
+/// Panels of one format, for those that have several: the layers of a stack
+/// share their code, and a call is not worth a copy of each format's.
+template <typename Block>
+__attribute__((noinline)) void
+linear_of_format(Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
+                 const uint8_t *panels, int64_t panel_stride, const Real *bias,
+                 const Real *residual, int64_t residual_stride, int64_t rows,
+                 int64_t k, int64_t columns, int32_t activation) {
+  linear(out, out_stride, x, x_stride,
+         reinterpret_cast<const Quantised<Block> *>(panels), bias, residual,
+         residual_stride, rows, k, columns, activation, panel_stride);
+}
+
+} // namespace
+
+BATON_TASK void baton_task_linear_mixed(Real *out, int64_t out_stride,
+                                        const Real *x, int64_t x_stride,
+                                        const int8_t *panels, const Real *bias,
+                                        const Real *residual,
+                                        int64_t residual_stride, int64_t rows,
+                                        int64_t k, int64_t columns,
+                                        int32_t activation) {
+  linear_of_runs([]<typename Block>()
+                     BATON_INLINE_LAMBDA { return &linear_of_format<Block>; },
+                 out, out_stride, x, x_stride, panels, bias, residual,
+                 residual_stride, rows, k, columns, activation);
 }

@@ -130,6 +130,11 @@ BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
     store(tile + (row * Panels + panel) * lanes, sum[row][panel]);
 }
 
+/// Panels that run at once for a lone row, whose chains have to hide the
+/// latency of an FMA; decoding hides some of it.
+template <typename Weight>
+constexpr int lone_row_panels = is_quantised<Weight> ? 2 : 4;
+
 /// Rows, panels and depth of a deep product: the part of one panel that is in
 /// use stays in L1, the rows' part in L2 for all panels, the sums on the stack.
 constexpr int64_t deep_rows = 48;
@@ -167,15 +172,17 @@ multiply_deep(DeepTile &tile, const Real *__restrict x, int64_t x_stride,
   constexpr int64_t sums_stride = deep_panels * lanes;
   for (int64_t begin = 0; begin < k; begin += deep_depth) {
     const int64_t depth = k - begin < deep_depth ? k - begin : deep_depth;
+    const int64_t size = PanelSize<Weight>::of(depth);
     for (int64_t panel = 0; panel < panel_count; ++panel) {
-      const Weight *source = panels + panel * panel_stride + begin * lanes;
+      const Weight *source =
+          panels + panel * panel_stride + PanelSize<Weight>::of(begin);
       // The next panel's part; after the last panel the first one's next, and
       // at the end that of whatever tile comes behind this one.
       const char *next = reinterpret_cast<const char *>(
           panel + 1 < panel_count ? source + panel_stride
-          : begin + depth < k     ? panels + (begin + depth) * lanes
+          : begin + depth < k     ? panels + PanelSize<Weight>::of(begin) + size
                                   : panels + panel_count * panel_stride);
-      const int64_t next_bytes = depth * lanes * sizeof(Weight);
+      const int64_t next_bytes = size * sizeof(Weight);
       const Real *weights = unpack(tile.weights, source, depth);
       // Fetched ahead a line per `step` depths of every block of rows: all at
       // once, the arithmetic would wait.

@@ -51,6 +51,14 @@ BATON_INLINE Vector load_weights(const Weight *source, int64_t count) {
   return load_weights(padded);
 }
 
+/// How much of a panel [k][16] some of its depths take, in elements.
+template <typename Weight> struct PanelSize {
+  BATON_INLINE static int64_t of(int64_t depth) { return depth * lanes; }
+};
+
+/// Whether elements come in blocks with scales of their own; see blocks.h.
+template <typename Weight> constexpr bool is_quantised = false;
+
 } // namespace baton::cpu
 
 #endif // BATON_CODEGEN_CPU_LIBRARY_WEIGHTS_H

@@ -185,6 +185,13 @@ BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   return value;
 }
 
+/// sum + the products of the words' four bytes, which have signs.
+BATON_DEVICE int32_t baton_dot_bytes(int32_t sum, uint32_t a, uint32_t b) {
+  int32_t value;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(value) : "r"(a), "r"(b), "r"(sum));
+  return value;
+}
+
 /// 2^x by one instruction, to two units in the last place; 0 for -infinity, NaN
 /// for NaN. What is below 2^-126 may be 0. For bodies that do not promise the
 /// CPU's bits.

@@ -8,6 +8,7 @@
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_EMBEDDING_H
 #define BATON_CODEGEN_CUDA_LIBRARY_EMBEDDING_H
 
+#include "codegen/cuda/library/blocks.h"
 #include "codegen/cuda/library/lanes.h"
 #include "codegen/cuda/library/math.h"
 #include "codegen/cuda/library/weights.h"
@@ -19,20 +20,18 @@ struct Tokens {
   int64_t begin, count;
 };
 
-/// `place(token, column)` is where an element of the table lies. Tokens that it
-/// has not are 0, unknown ones NaN.
-template <typename Place>
+/// `read(token, column)` is an element of the table. Tokens that it has not are
+/// 0, unknown ones NaN.
+template <typename Read>
 BATON_DEVICE void embedding(float *out, int64_t out_stride,
                             const int32_t *tokens, int64_t rows, int64_t width,
                             int64_t vocabulary, float multiplier, Tokens own,
-                            Place place) {
+                            Read read) {
   fill_rows(out, out_stride, rows, width, [&](int64_t row, int64_t column) {
     const int64_t token = tokens[row], at = token - own.begin;
     if (token < 0 || token >= vocabulary)
       return quiet_nan();
-    return at >= 0 && at < own.count
-               ? load_weight(place(at, column)) * multiplier
-               : 0.0f;
+    return at >= 0 && at < own.count ? read(at, column) * multiplier : 0.0f;
   });
 }
 
@@ -43,7 +42,7 @@ BATON_DEVICE void from_table(float *out, int64_t out_stride,
                              float multiplier, Tokens own) {
   embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier, own,
             [&](int64_t token, int64_t column) {
-              return table + token * width + column;
+              return load_weight(table + token * width + column);
             });
 }
 
@@ -54,8 +53,22 @@ BATON_DEVICE void from_panels(float *out, int64_t out_stride,
                               float multiplier, Tokens own) {
   embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier, own,
             [&](int64_t token, int64_t column) {
-              return panels + (token / lanes * width + column) * lanes +
-                     token % lanes;
+              return load_weight(panels +
+                                 (token / lanes * width + column) * lanes +
+                                 token % lanes);
+            });
+}
+
+template <typename Block>
+BATON_DEVICE void
+from_panels(float *out, int64_t out_stride, const int32_t *tokens,
+            const Quantised<Block> *panels, int64_t rows, int64_t width,
+            int64_t vocabulary, float multiplier, Tokens own) {
+  const int64_t stride = panel_bytes<Block>(width);
+  embedding(out, out_stride, tokens, rows, width, vocabulary, multiplier, own,
+            [&](int64_t token, int64_t column) {
+              return weight_at(panels + token / lanes * stride, column,
+                               token % lanes);
             });
 }
 
@@ -204,5 +217,29 @@ baton_task_position_embedding_f16(float *out, int64_t out_stride,
   baton::cuda::position_embedding(
       out, out_stride, baton::cuda::as_float16(table), position, rows, width);
 }
+
+#define BATON_EMBEDDING_OF_BLOCKS(NAME, BLOCK)                                 \
+  BATON_DEVICE void baton_task_embedding_panels_##NAME(                        \
+      float *out, int64_t out_stride, const int32_t *tokens,                   \
+      const int8_t *panels, int64_t rows, int64_t width, int64_t vocabulary,   \
+      float multiplier) {                                                      \
+    baton::cuda::from_panels(                                                  \
+        out, out_stride, tokens,                                               \
+        reinterpret_cast<                                                      \
+            const baton::cuda::Quantised<baton::blocks::BLOCK> *>(panels),     \
+        rows, width, vocabulary, multiplier, {0, vocabulary});                 \
+  }                                                                            \
+  BATON_DEVICE void baton_task_embedding_panels_part_##NAME(                   \
+      float *out, int64_t out_stride, const int32_t *tokens,                   \
+      const int8_t *panels, int64_t rows, int64_t width, int64_t vocabulary,   \
+      float multiplier, const int32_t *place) {                                \
+    baton::cuda::from_panels(                                                  \
+        out, out_stride, tokens,                                               \
+        reinterpret_cast<                                                      \
+            const baton::cuda::Quantised<baton::blocks::BLOCK> *>(panels),     \
+        rows, width, vocabulary, multiplier, {place[0], place[1]});            \
+  }
+BATON_FOR_EACH_BLOCK(BATON_EMBEDDING_OF_BLOCKS)
+#undef BATON_EMBEDDING_OF_BLOCKS
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_EMBEDDING_H

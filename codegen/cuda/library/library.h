@@ -44,6 +44,7 @@
 #include "codegen/cuda/library/embedding.h"
 #include "codegen/cuda/library/gated_linear.h"
 #include "codegen/cuda/library/hyper.h"
+#include "codegen/cuda/library/integer_linear.h"
 #include "codegen/cuda/library/linear.h"
 #include "codegen/cuda/library/matmul.h"
 #include "codegen/cuda/library/matrix.h"

@@ -32,6 +32,21 @@ BATON_DEVICE Quad load_quad(const float *source) {
       __builtin_assume_aligned(source, alignof(Quad)));
 }
 
+/// The same of any address.
+BATON_DEVICE Quad gather_quad(const float *source) {
+  return {{source[0], source[1], source[2], source[3]}};
+}
+
+/// Whether all rows begin at a multiple of 16 bytes.
+template <int Rows>
+BATON_DEVICE bool are_aligned(const float *const (&rows)[Rows]) {
+  uint64_t addresses = 0;
+#pragma unroll
+  for (int row = 0; row < Rows; ++row)
+    addresses |= reinterpret_cast<uint64_t>(rows[row]);
+  return addresses % sizeof(Quad) == 0;
+}
+
 /// sum[r][c] += left[r][d] * right(d, c) for d in [begin, end), ascending.
 /// Rows that are aligned to 16 bytes are read four depths at a time, which
 /// divides the loads that would otherwise bound the loop; `Ahead` such steps
@@ -40,12 +55,7 @@ template <int Rows, int Columns, int Ahead, typename Right>
 BATON_DEVICE void accumulate(float (&sum)[Rows][Columns],
                              const float *const (&left)[Rows], int64_t begin,
                              int64_t end, Right right) {
-  uint64_t addresses = 0;
-#pragma unroll
-  for (int row = 0; row < Rows; ++row)
-    addresses |= reinterpret_cast<uint64_t>(left[row]);
-  const bool aligned = addresses % sizeof(Quad) == 0;
-
+  const bool aligned = are_aligned<Rows>(left);
   auto one = [&](int64_t depth) {
 #pragma unroll
     for (int column = 0; column < Columns; ++column) {
@@ -87,14 +97,13 @@ BATON_DEVICE void accumulate(float (&sum)[Rows][Columns],
     one(depth);
 }
 
-/// finish(row, column, sums) for [rows, columns], where sums[s] is the product
-/// of a row of `left` and a column of the right-hand side s, whose element at a
-/// depth is right(column, depth, s). A thread has up to `Rows` rows of a
-/// column; rows behind the last repeat it.
-template <int Rows, int Sides, int Ahead, typename Right, typename Finish>
-BATON_DEVICE void multiply_tiles(const float *left, int64_t left_stride,
-                                 int64_t rows, int64_t columns, int64_t depth,
-                                 Right right, Finish finish) {
+/// finish(row, column, sums) for [rows, columns], where accumulate(sum, left,
+/// column) has added to the sums of some rows of a column. A thread has up to
+/// `Rows` rows of a column; rows behind the last repeat it.
+template <int Rows, int Sides, typename Accumulate, typename Finish>
+BATON_DEVICE void for_each_tile(const float *left, int64_t left_stride,
+                                int64_t rows, int64_t columns,
+                                Accumulate accumulate, Finish finish) {
   for_each_element(
       (rows + Rows - 1) / Rows, columns, [&](int64_t block, int64_t column) {
         const int64_t first = block * Rows;
@@ -107,14 +116,29 @@ BATON_DEVICE void multiply_tiles(const float *left, int64_t left_stride,
           for (int side = 0; side < Sides; ++side)
             sum[i][side] = 0.0f;
         }
-        accumulate<Rows, Sides, Ahead>(
-            sum, row, 0, depth,
-            [&](int64_t d, int side) { return right(column, d, side); });
+        accumulate(sum, row, column);
 #pragma unroll
         for (int i = 0; i < Rows; ++i)
           if (first + i < rows)
             finish(first + i, column, sum[i]);
       });
+}
+
+/// The same where sums[s] is the product of a row of `left` and a column of the
+/// right-hand side s, whose element at a depth is right(column, depth, s).
+template <int Rows, int Sides, int Ahead, typename Right, typename Finish>
+BATON_DEVICE void multiply_tiles(const float *left, int64_t left_stride,
+                                 int64_t rows, int64_t columns, int64_t depth,
+                                 Right right, Finish finish) {
+  for_each_tile<Rows, Sides>(
+      left, left_stride, rows, columns,
+      [&](float(&sum)[Rows][Sides], const float *const(&row)[Rows],
+          int64_t column) {
+        accumulate<Rows, Sides, Ahead>(
+            sum, row, 0, depth,
+            [&](int64_t d, int side) { return right(column, d, side); });
+      },
+      finish);
 }
 
 /// The same with tiles that suit the number of rows. One row is bound by

@@ -11,8 +11,10 @@ using namespace baton::tasks;
 using model::typeOf;
 
 /// Whether a linear multiplies by the table, which then is in memory as panels,
-/// unless training has it as rows for both.
+/// unless training has it as rows for both. Of blocks there are panels only.
 static bool isInPanels(Value table, const Tiler &tiler) {
+  if (isa<model::QuantizedType>(typeOf(table).getElementType()))
+    return true;
   return !tiler.training && llvm::any_of(table.getUses(), [](OpOperand &use) {
     auto linear = dyn_cast<model::LinearOp>(use.getOwner());
     return linear && &linear.getWeightMutable() == &use;

@@ -27,7 +27,8 @@ static void callForPanels(model::LinearOp op, PhaseBuilder &phase,
                           const LinearTask &task) {
   Attribute weight = phase.weight(
       panels, panels.getFormAttr().getOffset(phase.coordinate(1) * width));
-  phase.call(Weight(panels).bodyFor("linear"),
+  phase.call(Weight(panels).bodyFor(
+                 roundsInputs(op.getWeight()) ? "integer_linear" : "linear"),
              {task.out, task.outStride, task.input.pointer, task.input.stride,
               weight, task.bias, task.residual, task.residualStride, task.rows,
               task.depth, task.columns,
@@ -90,7 +91,8 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
   Box box = tiles.tile(phase, out);
   LinearTask task;
-  auto input = readLinearInput(op, phase, x, tiles.rows, name, tiler);
+  auto input =
+      readLinearInput(op, op.getWeight(), phase, x, tiles.rows, name, tiler);
   if (failed(input))
     return failure();
   task.input = *input;

@@ -246,6 +246,12 @@ BATON_DEVICE float baton_half_to_float(uint16_t bits) {
   return static_cast<float>(__builtin_bit_cast(_Float16, bits));
 }
 
+BATON_DEVICE int32_t baton_dot_bytes(int32_t sum, uint32_t a, uint32_t b) {
+  for (int bit = 0; bit < 32; bit += 8)
+    sum += static_cast<int8_t>(a >> bit) * static_cast<int8_t>(b >> bit);
+  return sum;
+}
+
 BATON_DEVICE float baton_exp2(float x) { return ::exp2f(x); }
 
 #endif // BATON_RUNTIME_CUDA_EMULATION_EMULATION_H

@@ -22,7 +22,10 @@ INPUTS = ["codegen/bodies/*", "codegen/cpu/library/*", "codegen/cuda/library/*",
 # A library's file of an operator, and what defines a body in it: a function, or a macro
 # that puts a name together.
 LIBRARIES = ("codegen/cpu/library/{}.cpp", "codegen/cuda/library/{}.h")
-DEFINITION = r"baton_task_{0}\b|baton_task_{1}##|BATON_[A-Z_]+\({0},"
+DEFINITION = r"baton_task_{0}\b|baton_task_{1}##|baton_task_{2}_##|BATON_[A-Z_]+\({0},|BATON_[A-Z_]+\({2}_##"
+# Of blocks, which runtime/weight_blocks.h lists for macros.
+BLOCKS = (ROOT / "runtime/weight_blocks.h").read_text()
+FORMAT = re.compile("_(?:" + "|".join(re.findall(r"^  APPLY\((\w+), \w+\)", BLOCKS, re.MULTILINE)) + ")$")
 
 # Kinds of rules: their folder, and the file whose table calls what each file of it defines.
 RULES = {"tiling": ("passes/tiling/rules", "Rules.cpp"), "sharding": ("passes/sharding/rules", "RuleTable.cpp")}
@@ -47,7 +50,8 @@ def missing_bodies(operator, functions):
         text = (ROOT / path).read_text()
         for function in functions:
             stem = re.sub("_(f32|bf16|f16)$", "", function)
-            if not re.search(DEFINITION.format(re.escape(function), re.escape(stem)), text):
+            names = [re.escape(name) for name in (function, stem, FORMAT.sub("", function))]
+            if not re.search(DEFINITION.format(*names), text):
                 yield f"{path}: no baton_task_{function}"
 
 

@@ -9,15 +9,33 @@
 
 // -----
 
-// tensor: the element type is f32, f16, bf16, f64 or i32
-// expected-error @below {{elements are f32, f16, bf16, f64 or i32, found 'i8'}}
+// tensor: the element type is f32, f16, bf16, f64, i32 or `!model.quantized`
+// expected-error @below {{elements are f32, f16, bf16, f64, i32 or !model.quantized, found 'i8'}}
 %x = "test.value"() : () -> !model.tensor<rows x 8 x i8>
+
+// -----
+
+// quantized: every format is one of those that the description lists, none twice
+// expected-error @below {{'q9_0' lists formats of weights of which one is unknown}}
+%x = "test.value"() : () -> !model.tensor<32 x 32 x !model.quantized<"q9_0">>
+
+// -----
+
+// quantized: inputs are i8
+// expected-error @below {{inputs of quantised weights are i8, found 'f32'}}
+%x = "test.value"() : () -> !model.tensor<32 x 32 x !model.quantized<"q8_0", inputs = f32>>
 
 // -----
 
 // tensor: rows are cut over 2 to 2^20 ranks
 // expected-error @below {{rows are cut over 2 to 1048576 ranks, found 1}}
 %x = "test.value"() : () -> !model.tensor<rows over 1 x 8 x f32>
+
+// -----
+
+// quantized: numbers that inputs in i8 are multiplied by are whole: ggml's, int4's and int8's
+// expected-error @below {{inputs of int4_g32|nf4, whose numbers are not whole, are not i8}}
+%x = "test.value"() : () -> !model.tensor<64 x 64 x !model.quantized<"int4_g32|nf4", inputs = i8>>
 
 // -----
 

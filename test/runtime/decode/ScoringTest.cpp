@@ -6,6 +6,7 @@
 #include "../execute/toy_program.h"
 #include "runtime/error.h"
 #include "runtime/execute/host_execution.h"
+#include "runtime/execute/npy.h"
 
 #include <gtest/gtest.h>
 
@@ -27,11 +28,17 @@ protected:
     std::optional<ValueDump> dump;
     if (dumped)
       dump.emplace(metadata, folder / "dump");
-    Scoring scoring(tokens, chunk, output, dump ? &*dump : nullptr);
+    Scoring scoring({tokens}, 0, chunk, chunk, into(output),
+                    dump ? &*dump : nullptr);
     execution.run(scoring, dumped);
     if (dump)
       dump->publish();
     output.publish();
+  }
+
+  static LogitSink into(NpyWriter &output) {
+    return
+        [&](const float *rows, uint64_t count) { output.append(rows, count); };
   }
 
   std::vector<float> expected_logits() const {
@@ -69,6 +76,31 @@ TEST_F(ScoringTest, EveryPositionHasItsLogits) {
       EXPECT_EQ(array.values<float>(), expected_logits());
     }
   EXPECT_EQ(files(), std::vector<std::string>{"logits.npy"});
+}
+
+TEST_F(ScoringTest, TextsBeginAnewAndHaveTheRowsThatAreAskedFor) {
+  const std::vector<std::vector<int32_t>> texts = {
+      {3, 1, 4, 1, 5, 9, 2}, {7, 7, 1}, {2, 6, 5, 3, 5, 8, 9, 7}};
+  constexpr uint64_t first = 2;
+  std::vector<float> expected;
+  for (const std::vector<int32_t> &text : texts)
+    for (size_t size = first + 1; size <= text.size(); ++size) {
+      std::vector<float> row =
+          toy::logits_after({text.begin(), text.begin() + ptrdiff_t(size)});
+      expected.insert(expected.end(), row.begin(), row.end());
+    }
+  for (uint32_t chunk = 1; chunk <= toy::max_rows; ++chunk) {
+    HostExecution execution(metadata, parameters, {2});
+    std::vector<float> found;
+    Scoring scoring(
+        texts, first, chunk, chunk % toy::max_outputs + 1,
+        [&](const float *rows, uint64_t count) {
+          found.insert(found.end(), rows, rows + count * toy::vocabulary);
+        },
+        nullptr);
+    execution.run(scoring);
+    EXPECT_EQ(found, expected) << "chunks of " << chunk;
+  }
 }
 
 TEST_F(ScoringTest, ADumpHoldsEveryValueInProgramOrder) {
@@ -121,7 +153,7 @@ TEST_F(ScoringTest, AFailureLeavesNoFile) {
   };
   {
     NpyWriter output(folder / "logits.npy", NpyType::F32, {toy::vocabulary});
-    Failing scoring(tokens, 2, output, nullptr);
+    Failing scoring({tokens}, 0, 2, 2, into(output), nullptr);
     EXPECT_THROW(execution.run(scoring), Error);
   }
   EXPECT_EQ(files(), std::vector<std::string>{});

@@ -342,10 +342,10 @@ TEST_F(CommandLineTest, OtherErrorsNameWhatIsWrong) {
                "--weights");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1", "--weights",
                     "/no/such/folder"}),
-               "--weights: /no/such/folder: no such folder");
+               "--weights: /no/such/folder: no such file or folder");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1", "--weights",
                     weights() + "/config.json"}),
-               "is not a folder");
+               "is neither a folder nor a .gguf file");
   std::filesystem::remove(weights() + "/model.safetensors");
   expect_error(run_weights({"generate", "--tokens=1", "--max-new-tokens=1"}),
                weights());

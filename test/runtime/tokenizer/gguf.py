@@ -12,19 +12,28 @@ class Metadata(dict):
     def __init__(self, file):
         super().__init__()
         self.file = file
-        magic, version, _, count = struct.unpack("<4sIQQ", file.read(24))
-        if magic != b"GGUF" or version not in (2, 3):
-            raise ValueError(f"is no GGUF file of version 2 or 3: {magic}, {version}")
+        self.passed = []
+        magic, self.version, _, count = struct.unpack("<4sIQQ", file.read(24))
+        if magic != b"GGUF" or self.version not in (2, 3):
+            raise ValueError(f"is no GGUF file of version 2 or 3: {magic}, {self.version}")
         for _ in range(count):
             key = self.read(STRING)
             self[key] = self.read(self.number("I"))
 
+    def without_tensors(self):
+        """The bytes of a file that has these and no tensor."""
+        return struct.pack("<4sIQQ", b"GGUF", self.version, 0, len(self)) + b"".join(self.passed)
+
+    def take(self, size):
+        self.passed.append(self.file.read(size))
+        return self.passed[-1]
+
     def number(self, kind):
-        return struct.unpack("<" + kind, self.file.read(struct.calcsize("<" + kind)))[0]
+        return struct.unpack("<" + kind, self.take(struct.calcsize("<" + kind)))[0]
 
     def read(self, kind):
         if kind == STRING:
-            return self.file.read(self.number("Q")).decode()
+            return self.take(self.number("Q")).decode()
         if kind != ARRAY:
             return self.number(NUMBERS[kind])
         kind, count = self.number("I"), self.number("Q")

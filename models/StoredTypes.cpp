@@ -1,0 +1,78 @@
+//===- StoredTypes.cpp - parameters as a GGUF file stores them ------------===//
+
+#include "models/StoredTypes.h"
+
+#include "dialects/Model/Model.h"
+#include "runtime/weight_formats.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+/// Of every layer the tensor that the loader will find; none where there is
+/// none, which it reports.
+static std::set<DataType>
+storedTypes(ParameterOp parameter, const models::TypeOfTensor &typeOfTensor) {
+  std::vector<std::string> sources;
+  for (auto source : parameter.getSources().getAsRange<StringAttr>())
+    sources.push_back(source.str());
+  int64_t layers = 1, first = 0, step = 1;
+  if (auto stack = parameter->getParentOfType<StackOp>()) {
+    layers = stack.getRepeat();
+    first = stack.getFirstLayer();
+    step = stack.getLayersPerIteration();
+  }
+  std::set<DataType> types;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    for (const std::string &name :
+         names_in_layer(sources, first + layer * step))
+      if (std::optional<DataType> type = typeOfTensor(name)) {
+        types.insert(*type);
+        break;
+      }
+  return types;
+}
+
+/// Whether whoever reads it has bodies for blocks.
+static bool mayBeQuantised(ParameterOp parameter) {
+  return llvm::all_of(parameter->getUses(), [](OpOperand &use) {
+    if (auto linear = dyn_cast<LinearOp>(use.getOwner()))
+      return &linear.getWeightMutable() == &use;
+    return isa<EmbeddingOp>(use.getOwner());
+  });
+}
+
+static Type elementFor(const std::set<DataType> &types, MLIRContext *context) {
+  Type f32 = Float32Type::get(context);
+  if (types == std::set<DataType>{DataType::F16})
+    return Float16Type::get(context);
+  if (types == std::set<DataType>{DataType::BF16})
+    return BFloat16Type::get(context);
+  if (!llvm::all_of(types, is_quantised))
+    return f32;
+  // In one order, so that equal lists are equal types.
+  std::set<int> formats;
+  for (DataType type : types)
+    formats.insert(static_cast<int>(blocks::find_format(panel_format(type)) -
+                                    blocks::formats));
+  std::string list;
+  for (int format : formats)
+    list +=
+        (list.empty() ? "" : "|") + std::string(blocks::formats[format].name);
+  return QuantizedType::get(context, list);
+}
+
+void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
+  module.walk([&](ParameterOp parameter) {
+    auto type = cast<StepTensorType>(parameter.getType());
+    const std::set<DataType> types = storedTypes(parameter, typeOfTensor);
+    if (type.getRank() != 2 || types.empty())
+      return;
+    Type element = elementFor(types, module.getContext());
+    if (isa<QuantizedType>(element) && !mayBeQuantised(parameter))
+      element = Float32Type::get(module.getContext());
+    parameter.getResult().setType(type.withElementType(element));
+  });
+}

@@ -1,0 +1,129 @@
+//===- BlocksTest.cpp - bodies on quantised weights -----------------------===//
+//
+// What bodies compute has the bits that they compute from the numbers in F32,
+// which runtime/weights decodes by itself, from the file's blocks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "test/codegen/cpu/library/BlocksProblem.h"
+#include "test/codegen/cpu/library/Support.h"
+
+#include <algorithm>
+
+using namespace baton;
+using namespace baton::test;
+
+namespace {
+
+struct Bodies {
+  decltype(&baton_task_linear_q8_0) linear;
+  decltype(&baton_task_gated_linear_q8_0) gated;
+  decltype(&baton_task_embedding_panels_q8_0) embedding;
+};
+
+Bodies bodies_of(std::string_view format) {
+#define BATON_BODIES_OF(NAME, BLOCK)                                           \
+  if (format == #NAME)                                                         \
+    return {baton_task_linear_##NAME, baton_task_gated_linear_##NAME,          \
+            baton_task_embedding_panels_##NAME};
+  BATON_FOR_EACH_BLOCK(BATON_BODIES_OF)
+#undef BATON_BODIES_OF
+  return {baton_task_linear_mixed, nullptr, nullptr};
+}
+
+void expect_same_bits(const Buffer &found, const Buffer &expected,
+                      const std::string &what) {
+  for (int64_t row = 0; row < found.rows; ++row)
+    ASSERT_EQ(std::memcmp(found.row(row), expected.row(row),
+                          found.stride * sizeof(float)),
+              0)
+        << what << ", row " << row << " of " << found.rows;
+}
+
+void expect_linears_agree(const QuantisedWeight &weight, int64_t k,
+                          std::string_view format, Random &random) {
+  const std::vector<float> panels = weight.as_panels(k);
+  const int64_t outputs = static_cast<int64_t>(weight.numbers.size()) / k;
+  for (int64_t rows : {0, 1, 2, 3, 4, 5, 6, 7, 13})
+    for (int64_t columns : {int64_t(1), int64_t(16), int64_t(33), outputs}) {
+      Buffer x = random.buffer(rows, k),
+             residual = random.buffer(rows, columns);
+      std::vector<float> bias = random.vector(columns);
+      Buffer found(rows, columns), expected(rows, columns);
+      bodies_of(format).linear(found.data(), found.stride, x.data(), x.stride,
+                               weight.data(), bias.data(), residual.data(),
+                               residual.stride, rows, k, columns,
+                               BATON_ACTIVATION_SILU);
+      baton_task_linear_f32(expected.data(), expected.stride, x.data(),
+                            x.stride, panels.data(), bias.data(),
+                            residual.data(), residual.stride, rows, k, columns,
+                            BATON_ACTIVATION_SILU);
+      expect_same_bits(found, expected,
+                       std::string(format) + " of " + std::to_string(k));
+    }
+}
+
+TEST(Blocks, LinearsHaveTheBitsOfF32) {
+  Random random(1);
+  for (const StoredFormat &stored : stored_formats) {
+    const int64_t block = stored_block(stored.type).elements;
+    for (int64_t k : {block, 3 * block})
+      expect_linears_agree(
+          QuantisedWeight({stored.type}, 72, k, stored.format, k), k,
+          stored.format, random);
+  }
+}
+
+TEST(Blocks, PanelsMayHaveSeveralFormats) {
+  Random random(2);
+  std::vector<DataType> types;
+  for (const StoredFormat &stored : stored_formats)
+    if (stored.type != DataType::IQ4_NL)
+      types.push_back(stored.type);
+  expect_linears_agree(QuantisedWeight(types, 32, 512, all_formats(), 5), 512,
+                       "mixed", random);
+}
+
+TEST(Blocks, GatedLinearsHaveTheBitsOfF32) {
+  Random random(3);
+  for (const StoredFormat &stored : stored_formats) {
+    const int64_t k = 256, columns = 40;
+    const QuantisedWeight weight({stored.type}, 96, k, stored.format, 9);
+    const std::vector<float> panels = weight.as_panels(k);
+    for (int64_t rows : {1, 2, 6, 13}) {
+      Buffer x = random.buffer(rows, k);
+      Buffer found(rows, columns), expected(rows, columns);
+      bodies_of(stored.format)
+          .gated(found.data(), found.stride, x.data(), x.stride, weight.data(),
+                 nullptr, nullptr, rows, k, columns, BATON_ACTIVATION_SILU);
+      baton_task_gated_linear_f32(expected.data(), expected.stride, x.data(),
+                                  x.stride, panels.data(), nullptr, nullptr,
+                                  rows, k, columns, BATON_ACTIVATION_SILU);
+      expect_same_bits(found, expected, stored.format);
+    }
+  }
+}
+
+TEST(Blocks, EmbeddingsAreTheNumbers) {
+  for (const StoredFormat &stored : stored_formats) {
+    const int64_t width = 512, vocabulary = 40;
+    const QuantisedWeight weight({stored.type}, vocabulary, width,
+                                 stored.format, 11);
+    const std::vector<int32_t> tokens = {0, 39, 17, 15, 16, -1, 40};
+    Buffer found(static_cast<int64_t>(tokens.size()), width);
+    bodies_of(stored.format)
+        .embedding(found.data(), found.stride, tokens.data(), weight.data(),
+                   found.rows, width, vocabulary, 2.0f);
+    for (int64_t row = 0; row < found.rows; ++row)
+      for (int64_t i = 0; i < width; ++i) {
+        if (tokens[row] < 0 || tokens[row] >= vocabulary)
+          ASSERT_TRUE(std::isnan(found.at(row, i)));
+        else
+          ASSERT_EQ(found.at(row, i),
+                    2 * weight.numbers[tokens[row] * width + i])
+              << stored.format << " token " << tokens[row] << " at " << i;
+      }
+  }
+}
+
+} // namespace

@@ -1,0 +1,261 @@
+"""One golden checkpoint as a GGUF file, as llama.cpp's convert_hf_to_gguf.py writes it.
+
+- the checkpoint's program has the same bits with the file's weights, and so has the
+  program that is compiled from the file; where norms are stored plus one, and where
+  frequencies have divisors instead of a rule, within 2e-4 of the largest logit;
+- in two parts it is the same, and a folder with the file alone is the file;
+- stop tokens are the file's; what is no model, and training, are refused by name.
+"""
+
+import argparse
+import glob
+import json
+import math
+import os
+import struct
+
+import programs
+from programs import Program, expect
+
+F32, F16, BF16 = 0, 1, 30
+TYPES = {"F32": (F32, 4), "F16": (F16, 2), "BF16": (BF16, 2)}
+U32, FLOAT, BOOL, STRING = 4, 6, 7, 8
+LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+         "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv",
+         "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate_proj": "ffn_gate",
+         "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
+         "post_attention_layernorm": "ffn_norm"}
+GEMMA = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+         "post_feedforward_layernorm": "post_ffw_norm"}
+GPT2 = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
+        "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
+OUTER = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output", "wte": "token_embd",
+         "wpe": "position_embd", "ln_f": "output_norm"}
+
+
+class Stored:
+    """A tensor of rows, as raw bytes."""
+
+    def __init__(self, kind, shape, data):
+        self.kind, self.shape, self.data = kind, shape, data
+
+    def rows(self):
+        count = len(self.data) // self.shape[0]
+        return [self.data[i:i + count] for i in range(0, len(self.data), count)]
+
+    def reordered(self, order):
+        rows = self.rows()
+        return Stored(self.kind, self.shape, b"".join(rows[i] for i in order))
+
+    def transposed(self):
+        width = TYPES[self.kind][1]
+        rows, columns = self.shape
+        at = lambda row, column: self.data[(row * columns + column) * width:][:width]
+        data = b"".join(at(row, column) for column in range(columns) for row in range(rows))
+        return Stored(self.kind, [columns, rows], data)
+
+    def in_f32(self):
+        if self.kind == "BF16":
+            data = b"".join(b"\0\0" + self.data[i:i + 2] for i in range(0, len(self.data), 2))
+        elif self.kind == "F16":
+            values = struct.unpack(f"<{len(self.data) // 2}e", self.data)
+            data = struct.pack(f"<{len(values)}f", *values)
+        else:
+            data = self.data
+        return Stored("F32", self.shape, data)
+
+    def plus_one(self):
+        values = struct.unpack(f"<{len(self.data) // 4}f", self.data)
+        return Stored("F32", self.shape, struct.pack(f"<{len(values)}f", *(value + 1 for value in values)))
+
+
+def read(folder):
+    result = {}
+    for path in sorted(glob.glob(os.path.join(folder, "*.safetensors"))):
+        with open(path, "rb") as file:
+            data = file.read()
+        (size,) = struct.unpack("<Q", data[:8])
+        header, data = json.loads(data[8:8 + size]), data[8 + size:]
+        result |= {name: Stored(entry["dtype"], entry["shape"], data[slice(*entry["data_offsets"])])
+                   for name, entry in header.items() if name != "__metadata__"}
+    return result
+
+
+def stored_name(architecture, name):
+    name, kind = name.removeprefix("model.").removeprefix("transformer.").rsplit(".", 1)
+    if name in OUTER:
+        return f"{OUTER[name]}.{kind}"
+    _, layer, module = name.split(".", 2)
+    names = {**LAYER, **(GEMMA if architecture.startswith("gemma") else {}), **(GPT2 if architecture == "gpt2" else {})}
+    return f"blk.{layer}.{names[module]}.{kind}"
+
+
+def head_dim(config):
+    return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
+
+
+def in_pairs(rows, head):
+    """The order in which rows of heads lie: both halves of each in turn."""
+    return [start + half * (head // 2) + i for start in range(0, rows, head) for i in range(head // 2) for half in (0, 1)]
+
+
+def convert(config, tensors):
+    """By the names of the file."""
+    architecture = config["model_type"]
+    result = {}
+    for name, tensor in tensors.items():
+        if name.endswith((".attn.bias", ".attn.masked_bias")):
+            continue
+        if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
+            tensor = tensor.reordered(in_pairs(tensor.shape[0], head_dim(config)))
+        if architecture == "gpt2" and len(tensor.shape) == 2 and ".c_" in name:
+            tensor = tensor.transposed()
+        if len(tensor.shape) == 1:
+            tensor = tensor.in_f32()
+        if architecture.startswith("gemma") and name.endswith("norm.weight"):
+            tensor = tensor.plus_one()
+        result[stored_name(architecture, name)] = tensor
+    floats = lambda values: Stored("F32", [len(values)], struct.pack(f"<{len(values)}f", *values))
+    rope = rope_of(config)
+    if rope.get("rope_type") == "llama3":
+        result["rope_freqs.weight"] = floats(divisors(config, rope))
+    if "short_factor" in rope:
+        result["rope_factors_short.weight"] = floats(rope["short_factor"])
+        result["rope_factors_long.weight"] = floats(rope["long_factor"])
+    return result
+
+
+def rope_of(config):
+    return {"rope_theta": config.get("rope_theta", 10000.0), **(config.get("rope_parameters") or {}),
+            **(config.get("rope_scaling") or {})}
+
+
+def divisors(config, rope):
+    result = []
+    for i in range(0, head_dim(config), 2):
+        frequency = rope["rope_theta"] ** (-i / head_dim(config))
+        turns = rope["original_max_position_embeddings"] * frequency / (2 * math.pi)
+        low, high, factor = rope["low_freq_factor"], rope["high_freq_factor"], rope["factor"]
+        smooth = min(max((turns - low) / (high - low), 0), 1)
+        result.append(1 / ((1 - smooth) / factor + smooth))
+    return result
+
+
+def metadata(config):
+    """Keys, without general.architecture, as (key, type, value)."""
+    architecture = config["model_type"]
+    if architecture == "gpt2":
+        width, heads, layers = config["n_embd"], config["n_head"], config["n_layer"]
+        wide, context = config.get("n_inner") or 4 * width, config["n_positions"]
+        own = [("attention.layer_norm_epsilon", FLOAT, config["layer_norm_epsilon"])]
+    else:
+        width, heads, layers = (config[name] for name in ("hidden_size", "num_attention_heads", "num_hidden_layers"))
+        wide, context = config["intermediate_size"], config["max_position_embeddings"]
+        rope = rope_of(config)
+        own = [("attention.layer_norm_rms_epsilon", FLOAT, config["rms_norm_eps"]),
+               ("attention.head_count_kv", U32, config.get("num_key_value_heads", heads)),
+               ("rope.freq_base", FLOAT, rope["rope_theta"])]
+        if architecture == "phi3":
+            factor = rope.get("factor", 1)
+            original = config["original_max_position_embeddings"]
+            own += [("rope.dimension_count", U32, int(head_dim(config) * config.get("partial_rotary_factor", 1))),
+                    ("rope.scaling.original_context_length", U32, original),
+                    ("rope.scaling.attn_factor", FLOAT, math.sqrt(1 + math.log(factor) / math.log(original))),
+                    ("attention.sliding_window", U32, config["sliding_window"] or 0)]
+        else:
+            own += [("attention.key_length", U32, head_dim(config)), ("attention.value_length", U32, head_dim(config)),
+                    ("rope.dimension_count", U32, head_dim(config))]
+        if architecture == "gemma2":
+            own += [("attention.sliding_window", U32, config["sliding_window"]),
+                    ("attn_logit_softcapping", FLOAT, config["attn_logit_softcapping"]),
+                    ("final_logit_softcapping", FLOAT, config["final_logit_softcapping"])]
+    own += [("embedding_length", U32, width), ("attention.head_count", U32, heads), ("block_count", U32, layers),
+            ("feed_forward_length", U32, wide), ("context_length", U32, context)]
+    return [(f"{architecture}.{key}", kind, value) for key, kind, value in own]
+
+
+def spell(text):
+    return struct.pack("<Q", len(text.encode())) + text.encode()
+
+
+def write(path, keys, tensors):
+    """A file of version 3."""
+    forms = {U32: "<I", FLOAT: "<f", BOOL: "<?"}
+    header = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), len(keys))
+    for key, kind, value in keys:
+        header += spell(key) + struct.pack("<I", kind)
+        header += spell(value) if kind == STRING else struct.pack(forms[kind], value)
+    data = b""
+    for name, tensor in tensors.items():
+        header += spell(name) + struct.pack("<I", len(tensor.shape))
+        header += struct.pack(f"<{len(tensor.shape)}Q", *reversed(tensor.shape))
+        header += struct.pack("<IQ", TYPES[tensor.kind][0], len(data))
+        data += tensor.data + b"\0" * (-len(tensor.data) % 32)
+    with open(path, "wb") as file:
+        file.write(header + b"\0" * (-len(header) % 32) + data)
+
+
+def test(arguments, scratch):
+    folder, case = arguments.folder, programs.golden(arguments.folder)
+    path = lambda *names: os.path.join(scratch, *names)
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    tensors = convert(config, read(folder))
+    keys = [("general.architecture", STRING, config["model_type"]), *metadata(config)]
+    os.mkdir(path("alone"))
+    file = path("alone", "model.gguf")
+    write(file, keys, tensors)
+
+    exact = config["model_type"] != "gemma2"
+    own = Program(arguments.batonc, folder, path("own"))
+    reference = own.logits(case["tokens"], path("own.npy"))
+
+    def same(program, what, exact):
+        bits = program.logits(case["tokens"], path("file.npy"), "--workers", 2)
+        print(f"{what}:", programs.check(path("file.npy"), folder))
+        expect(not exact or bits == reference, f"{what}: the logits' bits differ")
+
+    own.weights = file
+    same(own, "the checkpoint's program, the file's weights", exact)
+    # llama.cpp says the divisor of scores by the heads.
+    scalar = config.get("query_pre_attn_scalar")
+    if scalar and scalar != head_dim(config):
+        return
+    compiled = Program(arguments.batonc, file, path("compiled"), "--dtype=" + arguments.dtype)
+    exact &= rope_of(config).get("rope_type") != "llama3"
+    same(compiled, "the file's program", exact)
+    compiled.weights = path("alone")
+    same(compiled, "in a folder", exact)
+
+    parts = list(tensors.items())
+    first, second = dict(parts[:len(parts) // 2]), dict(parts[len(parts) // 2:])
+    split = lambda number: [("split.no", U32, number), ("split.count", U32, 2),
+                            ("split.tensors.count", U32, len(parts))]
+    compiled.weights = path("part-00001-of-00002.gguf")
+    write(compiled.weights, keys + split(0), first)
+    write(path("part-00002-of-00002.gguf"), split(1), second)
+    same(compiled, "in two parts", exact)
+
+    greedy = case["greedy"]
+    compiled.weights = file
+    answer = compiled.generate(greedy["prompt"], 8)
+    expect(answer["tokens"] == greedy["new_tokens"][:8], "the generated tokens differ")
+
+    refused = programs.run([arguments.batonc, file, "--mode=train", "-o", path("trainer")], check=False)
+    if refused.returncode == 0:
+        refused = programs.run([path("trainer"), "train", "--weights", file, "--data", file, "--steps", 1,
+                                "--out", path("run")], check=False)
+        expect(refused.returncode == 1 and "is a GGUF file; training begins with" in refused.stderr,
+               f"training begins with the file: {refused.stderr}")
+    os.truncate(file, 1000)
+    refused = programs.run([arguments.batonc, file, "--emit=model"], check=False)
+    expect(refused.returncode == 1 and f"{file}: " in refused.stderr, f"half a file: {refused.stderr}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("folder")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

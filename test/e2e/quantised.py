@@ -1,0 +1,105 @@
+"""A model of a GGUF file has the bits of the same numbers in F32.
+
+One program is compiled for the file's own types, one with --dtype=f32, for which the loader
+makes numbers of the blocks: logits of every position and generated tokens are the same, on
+CPUs and on the emulation of CUDA, for each format and for layers that differ in it. With
+--activations=int8 results are others, near those, and the same on every CPU and target.
+"""
+
+import argparse
+import json
+import os
+import re
+
+import gguf_writer
+from programs import Program, expect, main, rows_of, run
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOKENS = [1, 17, 5, 80, 33, 2, 90, 41, 7]
+FORMATS = ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL"]
+
+
+def mixed(layer, name):
+    """As llama.cpp's Q4_K_M has them: some layers' values and projections are wider."""
+    if name in ("token_embd", "output"):
+        return "Q6_K"
+    if name == "attn_v":
+        return "Q8_0" if layer == 1 else "Q5_0"
+    if name == "ffn_down":
+        return "Q6_K" if layer == 0 else "Q4_K"
+    # Of layers that are quantised in part numbers in F32 are made.
+    if name == "attn_output":
+        return "F16" if layer == 0 else "Q8_0"
+    return "Q4_K"
+
+
+def same(kind):
+    return lambda layer, name: None if name == "output" else kind
+
+
+def logits(arguments, model, name, *flags):
+    program = Program(arguments.batonc, model, os.path.join(arguments.folder, name), *flags)
+    data = program.logits(TOKENS, os.path.join(arguments.folder, name + ".npy"))
+    return data, program.generate(TOKENS, 8)["tokens"]
+
+
+def rounded(arguments, model, name, expected):
+    """Inputs of 8 bits: what CPUs of other instructions, batches and CUDA compute is one."""
+    found = logits(arguments, model, f"{name}-int8", "--activations=int8")
+    for what, flags in {"baseline": ["--target-cpu=x86-64"], "batch": ["--max-batch=3"], "cuda": ["--target=cuda:emulated"],
+                        "checked": ["--sanitize=address"]}.items():
+        other = logits(arguments, model, f"{name}-int8-{what}", "--activations=int8", *flags)
+        expect(other == found, f"{name}: int8 has other bits: {what}")
+    pairs = [(a, b) for near, exact in zip(rows_of(found[0]), rows_of(expected[0])) for a, b in zip(near, exact)]
+    off = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
+    expect(0 < off < 0.05, f"{name}: inputs of 8 bits put logits off by {off}")
+
+
+def test(folder):
+    arguments.folder = folder
+    cases = {kind: same(kind) for kind in FORMATS} if arguments.all else {"Q4_1": same("Q4_1"), "Q6_K": same("Q6_K")}
+    cases["mixed"] = mixed
+    for name, kinds in cases.items():
+        model = os.path.join(folder, f"{name}.gguf")
+        gguf_writer.llama(model, kinds)
+        expected = logits(arguments, model, f"{name}-f32", "--dtype=f32")
+        found = logits(arguments, model, name)
+        expect(found == expected, f"{name}: has other bits than its numbers in F32")
+        batch = logits(arguments, model, f"{name}-batch", "--max-batch=3")
+        expect(batch == expected, f"{name}: a batch has other bits")
+        cuda = logits(arguments, model, f"{name}-cuda", "--target=cuda:emulated")
+        again = logits(arguments, model, f"{name}-cuda-f32", "--target=cuda:emulated", "--dtype=f32")
+        expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
+        if arguments.all or name == "mixed":
+            rounded(arguments, model, name, expected)
+    model = os.path.join(folder, "mixed.gguf")
+    # What the file's types are is part of the plan.
+    text = run([arguments.batonc, model, "--emit=model"]).stdout
+    for kind in ('"q4_k"', '"q8_0|q5_0"', '"q4_k|q6_k"', '"q6_k"'):
+        expect(f"!model.quantized<{kind}>" in text, f"no parameter is {kind}")
+    info = json.loads(run([os.path.join(folder, "mixed"), "info", "--json"]).stdout)
+    stored = "q4_k, q8_0|q5_0, f32, q4_k|q6_k, q6_k"
+    expect(sorted(info["model"]["dtype"].split(", ")) == sorted(stored.split(", ")),
+           f"info says of weights {info['model']['dtype']}")
+    info = json.loads(run([os.path.join(folder, "mixed-int8"), "info", "--json"]).stdout)
+    expect(info["model"]["activations"] == "int8", f"info says of inputs {info['model']}")
+    result = run([arguments.batonc, os.path.join(ROOT, "test/golden/llama-gqa"), "--activations=int8",
+                  "-o", os.path.join(folder, "t")], check=False)
+    expect(result.returncode != 0 and "no weight of" in result.stderr, f"int8 of a model in F32: {result.stderr}")
+    # Another file's types are refused by name.
+    other = os.path.join(folder, "other.gguf")
+    gguf_writer.llama(other, lambda layer, name: "Q5_1")
+    result = run([os.path.join(folder, "mixed"), "logits", "--weights", other, "--tokens", "1", "--out",
+                  os.path.join(folder, "x.npy"), "--no-cache", "--quiet"], check=False)
+    expect(result.returncode != 0 and re.search(r"stored as Q5_1, but the program was compiled for", result.stderr),
+           f"a file of other types: {result.stderr}")
+    result = run([arguments.batonc, model, "--mode=train", "-o", os.path.join(folder, "t")], check=False)
+    expect(result.returncode != 0 and "is quantised" in result.stderr, f"training: {result.stderr}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--all", action="store_true", help="every format")
+    arguments = parser.parse_args()
+    main(test)

@@ -1,0 +1,16 @@
+//===- quantize.h - batonc quantize ---------------------------------------===//
+
+#ifndef BATON_TOOLS_BATONC_QUANTIZE_H
+#define BATON_TOOLS_BATONC_QUANTIZE_H
+
+namespace baton::tools {
+
+/// Becomes the program that quantises (tools/quantize), with the arguments from
+/// the command's name on; returns the exit status where there is none. The tool
+/// is what batonc was called as. Called before prepareProcess(): what that does
+/// to signals would stay.
+int quantizeCommand(char **argv, const char *tool);
+
+} // namespace baton::tools
+
+#endif // BATON_TOOLS_BATONC_QUANTIZE_H

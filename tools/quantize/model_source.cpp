@@ -1,0 +1,218 @@
+//===- model_source.cpp - a model's tensors, as a GGUF file has them ------===//
+
+#include "tools/quantize/model_source.h"
+
+#include "runtime/error.h"
+#include "runtime/weights/checkpoint.h"
+#include "runtime/weights/convert.h"
+#include "runtime/weights/gguf_model.h"
+#include "runtime/weights/gguf_names.h"
+#include "runtime/weights/message.h"
+#include "tools/quantize/checkpoint_config.h"
+#include "tools/quantize/checkpoint_vocabulary.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace baton {
+
+namespace fs = std::filesystem;
+
+uint64_t SourceTensor::elements() const {
+  uint64_t count = 1;
+  for (uint64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+DataType SourceTensor::type() const {
+  return tensor ? tensor->type : DataType::F32;
+}
+
+/// Reads `count` elements from `first` on.
+static void read_elements(const Tensor &tensor, uint64_t first, uint64_t count,
+                          float *weights) {
+  const std::byte *data = tensor.data + first * bytes_of(tensor.type);
+  if (tensor.type == DataType::F32)
+    std::memcpy(weights, data, count * sizeof(float));
+  else
+    conversion(tensor.type, DataType::F32)(data, weights, count);
+}
+
+void SourceTensor::read_row(uint64_t row, float *weights) const {
+  const uint64_t width = columns();
+  if (!tensor) {
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(row * width),
+                width, weights);
+    return;
+  }
+  // Row 2i + j of a head is row i of its half j.
+  const auto source_of = [&](uint64_t place) {
+    const uint64_t in_head = place % paired_rows;
+    return place - in_head + in_head % 2 * (paired_rows / 2) + in_head / 2;
+  };
+  if (is_transposed) {
+    for (uint64_t column = 0; column < width; ++column)
+      read_elements(*tensor, column * rows() + row, 1, weights + column);
+  } else if (paired_rows && shape.size() == 1) {
+    for (uint64_t column = 0; column < width; ++column)
+      read_elements(*tensor, source_of(column), 1, weights + column);
+  } else {
+    read_elements(*tensor, (paired_rows ? source_of(row) : row) * width, width,
+                  weights);
+  }
+  if (added != 0)
+    for (uint64_t column = 0; column < width; ++column)
+      weights[column] += added;
+}
+
+void SourceTensor::release() const {
+  if (tensor)
+    file->release(*tensor);
+}
+
+class SourceReader {
+public:
+  explicit SourceReader(const fs::path &path) : path(path) {}
+
+  ModelSource read(bool no_tokenizer);
+
+private:
+  void read_folder(bool no_tokenizer);
+  void read_gguf(const fs::path &file);
+  void add(const std::shared_ptr<const WeightFile> &file,
+           const std::string &stored, const Tensor &tensor,
+           const GgufName &form, uint64_t head_rows);
+  static void expect_readable(const WeightFile &file, const std::string &name,
+                              const Tensor &tensor);
+
+  fs::path path;
+  ModelSource source;
+};
+
+void SourceReader::expect_readable(const WeightFile &file,
+                                   const std::string &name,
+                                   const Tensor &tensor) {
+  const auto fail = [&](const std::string &what) {
+    throw Error(file.path().string() + ": tensor " + quote_name(name) + " " +
+                what);
+  };
+  const DataType type = tensor.type;
+  if (type != DataType::F32 && type != DataType::F16 &&
+      type != DataType::BF16 && type != DataType::F64)
+    fail("is stored as " + std::string(stored_type_name(type)) +
+         "; quantize reads F32, F16, BF16 and F64: begin with the model before "
+         "it was quantised");
+  if (tensor.shape.empty() || tensor.shape.size() > 2 ||
+      std::find(tensor.shape.begin(), tensor.shape.end(), 0) !=
+          tensor.shape.end())
+    fail("has the shape " + shape_text(tensor.shape) +
+         ", expected a list or a matrix");
+}
+
+void SourceReader::add(const std::shared_ptr<const WeightFile> &file,
+                       const std::string &stored, const Tensor &tensor,
+                       const GgufName &form, uint64_t head_rows) {
+  expect_readable(*file, form.name.empty() ? stored : form.name, tensor);
+  SourceTensor result;
+  result.name = stored;
+  result.shape = tensor.shape;
+  result.file = file;
+  result.tensor = &tensor;
+  if (form.is_flipped) {
+    result.is_transposed = true;
+    std::reverse(result.shape.begin(), result.shape.end());
+  }
+  if (form.is_paired)
+    result.paired_rows = head_rows;
+  if (form.is_paired && (head_rows % 2 || tensor.shape[0] % head_rows))
+    throw Error(file->path().string() + ": tensor " + quote_name(form.name) +
+                " has " + std::to_string(tensor.shape[0]) +
+                " rows, which are no heads of " + std::to_string(head_rows));
+  result.added = form.is_plus_one ? 1 : 0;
+  source.tensors.push_back(std::move(result));
+}
+
+/// What some checkpoints hold and no model computes with.
+static bool is_buffer(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".rotary_emb.inv_freq");
+}
+
+/// Layers in their order, what lies outside of them first: "blk.2." before
+/// "blk.10.".
+static std::pair<int64_t, std::string> order_of(const SourceTensor &tensor) {
+  int64_t layer = -1;
+  if (tensor.name.starts_with("blk."))
+    layer = std::stoll(tensor.name.substr(4));
+  return {layer, tensor.name};
+}
+
+void SourceReader::read_folder(bool no_tokenizer) {
+  const Checkpoint checkpoint = Checkpoint::open(path);
+  CheckpointConfig config = describe_checkpoint(path, source.header);
+  source.notes = std::move(config.notes);
+  if (no_tokenizer)
+    source.header.text("tokenizer.ggml.model", "none");
+  else if (!describe_vocabulary(path, config.vocabulary, source.header))
+    source.notes.push_back((path / "tokenizer.json").string() +
+                           ": no such file; the GGUF file has no tokenizer");
+  source.files = checkpoint.files();
+  for (const auto &file : checkpoint.files())
+    for (const auto &[name, tensor] : file->tensors()) {
+      if (is_buffer(name) || (config.ties_head && name == "lm_head.weight"))
+        continue;
+      const auto stored = find_gguf_name(config.architecture, name);
+      if (!stored)
+        throw Error(file->path().string() + ": tensor " + quote_name(name) +
+                    " has no place in a GGUF file of " + config.architecture);
+      add(file, *stored, tensor,
+          *translate_gguf_name(config.architecture, *stored), config.head_rows);
+    }
+  for (ConfigTensor &tensor : config.tensors) {
+    SourceTensor result;
+    result.name = tensor.name;
+    result.shape = {tensor.values.size()};
+    result.values = std::move(tensor.values);
+    source.tensors.push_back(std::move(result));
+  }
+}
+
+void SourceReader::read_gguf(const fs::path &file) {
+  // Which parts there are, and whether all tensors are known.
+  const GgufModel model = GgufModel::open(file);
+  const GgufFile &metadata = model.metadata();
+  for (std::string_view key : metadata.keys())
+    // Of parts, of the file's own layout, and of what its types were.
+    if (!key.starts_with("split.") && key != "general.alignment" &&
+        key != "general.file_type" && key != "general.quantization_version")
+      source.header.copy(metadata, key);
+  for (const auto &part : model.files()) {
+    // By the file's names.
+    const auto own = GgufFile::open(part->path());
+    source.files.push_back(own);
+    for (const auto &[name, tensor] : own->tensors())
+      add(own, name, tensor, {}, 0);
+  }
+}
+
+ModelSource SourceReader::read(bool no_tokenizer) {
+  if (const auto file = find_gguf(path))
+    read_gguf(*file);
+  else
+    read_folder(no_tokenizer);
+  std::sort(source.tensors.begin(), source.tensors.end(),
+            [](const SourceTensor &a, const SourceTensor &b) {
+              return order_of(a) < order_of(b);
+            });
+  return std::move(source);
+}
+
+ModelSource open_source(const fs::path &path, bool no_tokenizer) {
+  if (!fs::exists(path))
+    throw Error(path.string() + ": no such file or folder; expected a "
+                                "checkpoint's folder or a .gguf file");
+  return SourceReader(path).read(no_tokenizer);
+}
+
+} // namespace baton

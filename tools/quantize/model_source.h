@@ -1,0 +1,68 @@
+//===- model_source.h - a model's tensors, as a GGUF file has them --------===//
+//
+// Of a Hugging Face folder, tensors get the names, the order of rows, the
+// transposes and the additions that runtime/weights/gguf_names.h states; those
+// of a GGUF file have them already. Rows are read one at a time, of mapped
+// files.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_TOOLS_QUANTIZE_MODEL_SOURCE_H
+#define BATON_TOOLS_QUANTIZE_MODEL_SOURCE_H
+
+#include "runtime/weights/weight_file.h"
+#include "tools/quantize/gguf_header.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+class SourceTensor {
+public:
+  /// As the new file calls it.
+  std::string name;
+  /// As the new file has it: the longest stride first.
+  std::vector<uint64_t> shape;
+
+  uint64_t columns() const { return shape.back(); }
+  uint64_t rows() const { return elements() / columns(); }
+  uint64_t elements() const;
+  /// How its file has the elements; F32 for what follows from a config.
+  DataType type() const;
+  /// Reads a row, in F32.
+  void read_row(uint64_t row, float *weights) const;
+  /// Drops its pages, once it has been read.
+  void release() const;
+
+private:
+  friend class SourceReader;
+
+  /// Null where `values` are all there is.
+  std::shared_ptr<const WeightFile> file;
+  const Tensor *tensor = nullptr;
+  std::vector<float> values;
+  /// Rows of each head, which go in pairs; 0: rows are in order.
+  uint64_t paired_rows = 0;
+  bool is_transposed = false;
+  float added = 0;
+};
+
+struct ModelSource {
+  GgufHeader header;
+  std::vector<SourceTensor> tensors;
+  std::vector<std::shared_ptr<const WeightFile>> files;
+  std::vector<std::string> notes;
+};
+
+/// Opens a folder or a GGUF file of F32, F16, BF16 and F64. Throws Error that
+/// names the file, for tensors of other types, tensors that the architecture
+/// does not have, and what describe_checkpoint() and describe_vocabulary()
+/// refuse.
+ModelSource open_source(const std::filesystem::path &path, bool no_tokenizer);
+
+} // namespace baton
+
+#endif // BATON_TOOLS_QUANTIZE_MODEL_SOURCE_H
