@@ -52,7 +52,7 @@ TEST(QuantiseRows, NumbersAreTheNearest) {
       EXPECT_EQ(made.scale, scale);
       int sums[2] = {0, 0};
       for (int64_t i = 0; i < kUnit; ++i) {
-        const int q = made.quants[i];
+        const int8_t q = made.quants[i];
         sums[i / 16] += q;
         if (scale == 0)
           EXPECT_EQ(q, 0);
