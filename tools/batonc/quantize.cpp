@@ -1,4 +1,5 @@
-//===- quantize.cpp - batonc quantize: fewer bits a weight -----------------===//
+//===- quantize.cpp - batonc quantize: fewer bits a weight
+//-----------------===//
 
 #include "tools/batonc/quantize.h"
 

@@ -9,11 +9,11 @@
 #ifndef BATON_TOOLS_QUANTIZE_QUANTIZE_FOLDER_H
 #define BATON_TOOLS_QUANTIZE_QUANTIZE_FOLDER_H
 
-#include "tools/quantize/quantize.h"
+#include "tools/quantize/quantized_model.h"
 
 namespace baton {
 
-/// What quantize() and plan_quantization() do for formats of folders.
+/// What plan_quantization() and quantize() do for formats of folders.
 QuantizedModel plan_folder(const QuantizeOptions &options);
 QuantizedModel quantize_folder(const QuantizeOptions &options,
                                const QuantizeProgress &progress);
