@@ -36,6 +36,11 @@ std::string Installation::machineSpeed() const {
   return join(root, "machine-speed");
 }
 
+std::string Installation::compiler() const {
+  using llvm::sys::path::parent_path;
+  return join(parent_path(parent_path(root)), "bin", "batonc");
+}
+
 std::string Installation::quantizer() const { return join(root, "quantize"); }
 
 std::string Installation::cpuLibrary() const {

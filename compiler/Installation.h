@@ -27,6 +27,8 @@ struct Installation {
   std::string cuda() const;
   /// The program that measures the machine at hand.
   std::string machineSpeed() const;
+  /// batonc itself.
+  std::string compiler() const;
   /// What batonc quantize runs.
   std::string quantizer() const;
   /// Bitcode of the CPU task library.

@@ -2,6 +2,8 @@
 
 #include "codegen/plan/Metadata.h"
 
+#include "codegen/bodies/TaskCalls.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/ScopedPrinter.h"
 
@@ -317,6 +319,43 @@ static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
   return result;
 }
 
+/// The weights of a call that multiplies its inputs by them; null of others.
+static WeightAttr matrixOf(CallOp call) {
+  std::optional<baton::bodies::BodyFunction> function =
+      baton::bodies::lookUp(call);
+  if (!function)
+    return {};
+  const baton::bodies::Signature &signature =
+      baton::bodies::signatureOf(function->kind);
+  if (signature.isProduct)
+    for (auto [operand, attribute] :
+         llvm::zip(signature.operands, call.getOperands_()))
+      if (operand.role == baton::bodies::Role::Matrix)
+        return mlir::dyn_cast<WeightAttr>(attribute);
+  return {};
+}
+
+/// Which weights a phase multiplies by, and where their inputs are: null of
+/// those that its tasks compute by themselves.
+static json productsOf(PhaseOp phase,
+                       const baton::plan::ProgramLayout &layout) {
+  json products = json::array();
+  for (auto call : phase.getBody().getOps<CallOp>())
+    if (WeightAttr matrix = matrixOf(call)) {
+      json inputs;
+      if (auto address = mlir::dyn_cast_or_null<AddressAttr>(
+              baton::bodies::operandNamed(call, "x"))) {
+        BufferOp buffer =
+            layout.buffers.find(address.getBuffer().getAttr())->second;
+        if (buffer.getStorage() && !buffer.isPaged())
+          inputs = bufferOf(buffer, layout);
+      }
+      products.push_back({{"parameter", matrix.getParameter().getValue().str()},
+                          {"inputs", std::move(inputs)}});
+    }
+  return products;
+}
+
 static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
   auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
   llvm::SmallSetVector<mlir::StringAttr, 4> written;
@@ -332,6 +371,8 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
                  {"segment", segment.getName().str()},
                  {"repeat", segment.getRepeat()},
                  {"writes", std::move(writes)}};
+  if (json products = productsOf(phase, layout); !products.empty())
+    result["products"] = std::move(products);
   if (segment.getReverse())
     result["reverse"] = true;
   json tables = json::array();

@@ -8,9 +8,9 @@ namespace baton {
 
 Scoring::Scoring(std::vector<std::vector<int32_t>> texts, uint64_t first,
                  uint32_t chunk, uint32_t outputs, LogitSink sink,
-                 ValueDump *dump)
+                 PhaseObserver *observer)
     : texts(std::move(texts)), first(first), chunk(chunk), outputs(outputs),
-      sink(std::move(sink)), dump(dump) {}
+      sink(std::move(sink)), observer(observer) {}
 
 BatonStep Scoring::step(uint64_t past) const {
   const uint64_t end =
@@ -46,8 +46,8 @@ BatonStep Scoring::advance(const BatonStep &current, const Logits &logits) {
 
 void Scoring::observe(const BatonStep &step, uint32_t phase, uint32_t iteration,
                       void *const *storages) {
-  if (dump)
-    dump->record(step, phase, iteration, storages);
+  if (observer)
+    observer->record(step, phase, iteration, storages);
 }
 
 } // namespace baton

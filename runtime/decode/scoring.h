@@ -3,8 +3,8 @@
 #ifndef BATON_RUNTIME_DECODE_SCORING_H
 #define BATON_RUNTIME_DECODE_SCORING_H
 
+#include "runtime/execute/phase_observer.h"
 #include "runtime/execute/step_driver.h"
-#include "runtime/execute/value_dump.h"
 
 #include <cstdint>
 #include <functional>
@@ -22,10 +22,11 @@ class Scoring : public StepDriver {
 public:
   /// There is a text, and each has more than `first` tokens. A step has `chunk`
   /// rows at most, 1 to max_rows, and `outputs` of them with logits, 1 to
-  /// max_outputs. `dump` may be null, otherwise it outlives this, there is one
-  /// text, and the execution is observed.
+  /// max_outputs. `observer` may be null, otherwise it outlives this, and the
+  /// execution is observed.
   Scoring(std::vector<std::vector<int32_t>> texts, uint64_t first,
-          uint32_t chunk, uint32_t outputs, LogitSink sink, ValueDump *dump);
+          uint32_t chunk, uint32_t outputs, LogitSink sink,
+          PhaseObserver *observer);
 
   BatonStep begin(std::span<int32_t> sequence) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;
@@ -41,7 +42,7 @@ private:
   uint64_t first;
   uint32_t chunk, outputs;
   LogitSink sink;
-  ValueDump *dump;
+  PhaseObserver *observer;
   /// Where the program reads tokens.
   std::span<int32_t> sequence;
   size_t current_text = 0;

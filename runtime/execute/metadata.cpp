@@ -159,6 +159,15 @@ Metadata parse_checked(const nlohmann::json &json) {
          entry.value("writes", nlohmann::json::array()))
       phase.writes.push_back(
           parse_written_buffer(written, metadata.storages.size()));
+    for (const nlohmann::json &product :
+         entry.value("products", nlohmann::json::array())) {
+      phase.products.push_back(
+          {product.at("parameter").get<std::string>(), std::nullopt});
+      if (const nlohmann::json &inputs = product.at("inputs");
+          inputs.is_object())
+        phase.products.back().inputs =
+            parse_written_buffer(inputs, metadata.storages.size());
+    }
     phase.tables = entry.value("tables", phase.tables);
     metadata.phases.push_back(std::move(phase));
   }

@@ -69,6 +69,14 @@ struct WrittenBuffer {
   std::vector<Extent> extents;
 };
 
+/// What a phase multiplies by weights.
+struct Product {
+  std::string parameter;
+  /// Where its inputs are; nothing of those that its tasks compute by
+  /// themselves.
+  std::optional<WrittenBuffer> inputs;
+};
+
 /// A grid of tasks; the phases of one segment run in order, `repeat` times.
 struct PhaseDescription {
   std::string name;
@@ -81,6 +89,7 @@ struct PhaseDescription {
   bool ahead = false;
   /// Tables that its task writes.
   std::vector<std::string> tables = {};
+  std::vector<Product> products = {};
 
   /// Whose copies of parameters and buffers an iteration works on, or what is
   /// ahead has worked on last.

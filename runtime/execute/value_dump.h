@@ -22,6 +22,7 @@
 
 #include "runtime/execute/metadata.h"
 #include "runtime/execute/npy.h"
+#include "runtime/execute/phase_observer.h"
 #include "runtime/execute/written_values.h"
 #include "runtime/files/temporary.h"
 
@@ -33,7 +34,7 @@
 
 namespace baton {
 
-class ValueDump {
+class ValueDump : public PhaseObserver {
 public:
   /// Creates the folder and one file per value in it; without publish(),
   /// nothing of that is left. Throws Error when it is refused. `metadata`
@@ -41,9 +42,9 @@ public:
   ValueDump(const Metadata &metadata, const std::filesystem::path &folder);
   ValueDump(const ValueDump &) = delete;
 
-  /// Copies what the phase has just written (see StepDriver::observe).
+  /// Copies what the phase has just written. All steps are of one text.
   void record(const BatonStep &step, uint32_t phase, uint32_t iteration,
-              void *const *storages);
+              void *const *storages) override;
 
   /// Puts all files into their places, the index last.
   void publish();

@@ -393,6 +393,23 @@ std::function<void()> add_generate_options(CLI::App &command,
   return complete;
 }
 
+/// How the text of --data is cut.
+void add_windows(CLI::App &command, DataOptions &options, CLI::Option *data) {
+  command
+      .add_option("--context", options.context,
+                  "Tokens of a window of --data (default: 512, or as many as "
+                  "the program has positions for)")
+      ->type_name("N")
+      ->check(whole(1))
+      ->needs(data);
+  command
+      .add_option("--windows", options.windows,
+                  "The first windows of --data only (default: all)")
+      ->type_name("N")
+      ->check(whole(1))
+      ->needs(data);
+}
+
 void add_logits_options(CLI::App &command, LogitsOptions &options,
                         const std::string &program) {
   add_run_options(command, options.run,
@@ -416,7 +433,7 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
           ->type_name("DIR");
   CLI::Option *data =
       command
-          .add_option("--data", options.data,
+          .add_option("--data", options.text.data,
                       "A long text, in windows: standard output gets a line of "
                       "JSON that says how many there are, all tokens, and the "
                       "logits of each window's second half, as they come")
@@ -424,19 +441,7 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
           ->excludes(tokens)
           ->excludes(out)
           ->excludes(dump);
-  command
-      .add_option("--context", options.context,
-                  "Tokens of a window of --data (default: 512, or as many as "
-                  "the program has positions for)")
-      ->type_name("N")
-      ->check(whole(1))
-      ->needs(data);
-  command
-      .add_option("--windows", options.windows,
-                  "The first windows of --data only (default: all)")
-      ->type_name("N")
-      ->check(whole(1))
-      ->needs(data);
+  add_windows(command, options.text, data);
   command.footer("Examples:\n  " + program +
                  " logits --weights DIR --tokens 1,2,3 --out logits.npy\n  " +
                  program +
@@ -581,6 +586,33 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                  " bench --batch 1,4,16 --prefill 128 --decode 32");
 }
 
+void add_calibrate_options(CLI::App &command, CalibrateOptions &options,
+                           const std::string &program) {
+  add_run_options(command, options.run,
+                  "The checkpoint's folder, or a GGUF file");
+  CLI::Option *data =
+      command
+          .add_option("--data", options.text.data, "A long text, in windows")
+          ->type_name("TEXT")
+          ->required();
+  add_windows(command, options.text, data);
+  command
+      .add_option("--out", options.out,
+                  "The file to write: of each linear's weights, by the "
+                  "tensor's name, F32 [inputs]")
+      ->type_name("OUT.safetensors")
+      ->required();
+  command.footer(
+      "An input's mean square over the text says how much an error of its "
+      "weights counts. batonc quantize\n--calibration runs this command, and "
+      "batonc quantize --importance reads its file. The program has to\nkeep "
+      "all inputs: compile it with --disable-pass=norm-rewrites. One worker "
+      "runs.\n\nExample:\n  " +
+      program +
+      " calibrate --weights DIR --data text.txt --windows 32 --out "
+      "squares.safetensors");
+}
+
 void add_chat_template_options(CLI::App &command, ChatTemplateOptions &options,
                                const std::string &program) {
   command
@@ -632,6 +664,12 @@ public:
     add_bench_options(*measuring, bench, program);
     measuring->callback(
         [this] { command = [this] { bench_command(this->metadata, bench); }; });
+    CLI::App *calibrating = application.add_subcommand(
+        "calibrate", "Measure the inputs of linears on a text, for quantising");
+    add_calibrate_options(*calibrating, calibrate, program);
+    calibrating->callback([this] {
+      command = [this] { calibrate_command(this->metadata, calibrate); };
+    });
     CLI::App *conversing = application.add_subcommand(
         "chat-template", "Show how the checkpoint writes conversations");
     add_chat_template_options(*conversing, chatting, program);
@@ -656,10 +694,9 @@ public:
     bool trains = metadata.json.value("training", nlohmann::json()).is_object();
     if (!command)
       throw Error(std::string("name a command: ") +
-                  (trains
-                       ? "train or info"
-                       : "generate, logits, batch, score, bench, chat-template "
-                         "or info") +
+                  (trains ? "train or info"
+                          : "generate, logits, batch, score, bench, calibrate, "
+                            "chat-template or info") +
                   "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))
@@ -676,6 +713,7 @@ private:
   LogitsOptions logits;
   BatchCommandOptions batch, score;
   BenchOptions bench;
+  CalibrateOptions calibrate;
   ChatTemplateOptions chatting;
   InfoOptions info;
   TrainOptions train;

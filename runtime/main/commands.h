@@ -34,14 +34,19 @@ struct LogitsOptions : RankOptions {
   RunOptions run;
   /// Exactly one of the two; with the first also `out`.
   std::optional<std::string> tokens;
-  std::optional<std::string> data;
+  DataOptions text;
   std::optional<std::string> out;
   std::optional<std::string> dump;
-  /// Of --data: tokens of a window, and the most windows.
-  std::optional<uint64_t> context;
-  std::optional<uint64_t> windows;
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
+
+struct CalibrateOptions {
+  RunOptions run;
+  DataOptions text;
+  std::string out;
+};
+void calibrate_command(const Metadata &metadata,
+                       const CalibrateOptions &options);
 
 /// Of the commands batch and score.
 struct BatchCommandOptions : RankOptions {

@@ -7,20 +7,16 @@
 #include "runtime/execute/execution.h"
 #include "runtime/execute/npy.h"
 #include "runtime/execute/value_dump.h"
+#include "runtime/main/data_windows.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
 #include "runtime/main/run_trace.h"
-#include "runtime/main/text_windows.h"
 #include "runtime/main/weights.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 namespace baton {
 
@@ -70,37 +66,6 @@ static void write_logits(const Metadata &metadata, const LogitsOptions &options,
   output.publish();
 }
 
-static std::string read_text(const std::string &path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || (file.peek() != EOF && !(text << file.rdbuf())) || file.bad())
-    throw Error(path +
-                ": cannot be read: " + std::strerror(errno ? errno : EIO));
-  return text.str();
-}
-
-static TextWindows read_windows(const Metadata &metadata,
-                                const LogitsOptions &options) {
-  constexpr uint64_t usual_context = 512;
-  const uint64_t context = options.context.value_or(
-      std::min<uint64_t>(usual_context, metadata.max_seq));
-  if (context < least_window || context > metadata.max_seq)
-    throw Error("--context: " + std::to_string(context) + " is not between " +
-                std::to_string(least_window) + " and the program's " +
-                std::to_string(metadata.max_seq) + " positions");
-  const TextTokens tokens = find_text_tokens(
-      weights_path(options.run), metadata.vocabulary,
-      {"--data", "--tokens instead of --data"}, !options.run.quiet);
-  TextWindows windows = cut_windows(tokens, read_text(*options.data),
-                                    *options.data, context, options.windows);
-  for (uint64_t window = 0; window < windows.count(); ++window) {
-    const auto own = windows.window(window);
-    check_tokens("--data", {own.begin(), own.end()}, metadata);
-  }
-  return windows;
-}
-
 static std::string_view bytes_of(const void *data, uint64_t bytes) {
   return {static_cast<const char *>(data), bytes};
 }
@@ -110,7 +75,7 @@ static std::string_view bytes_of(const void *data, uint64_t bytes) {
 static void stream_logits(const Metadata &metadata,
                           const LogitsOptions &options,
                           const DecodeRanks &ranks) {
-  const TextWindows windows = read_windows(metadata, options);
+  const TextWindows windows = read_windows(metadata, options.run, options.text);
   const nlohmann::ordered_json header = {{"format", "baton-logits"},
                                          {"version", 1},
                                          {"vocabulary", metadata.vocabulary},
@@ -122,15 +87,9 @@ static void stream_logits(const Metadata &metadata,
   print(
       bytes_of(windows.tokens.data(), windows.tokens.size() * sizeof(int32_t)));
 
-  // The last token of a window is foretold and not computed on.
-  std::vector<std::vector<int32_t>> texts;
-  for (uint64_t window = 0; window < windows.count(); ++window) {
-    const auto own = windows.window(window);
-    texts.emplace_back(own.begin(), own.end() - 1);
-  }
   const RankParameters parameters = ranks.load_weights(options.run);
   Scoring scoring(
-      std::move(texts), windows.first(),
+      windows.texts(), windows.first(),
       chosen_prefill_chunk(options.run, metadata), metadata.max_outputs,
       [&](const float *rows, uint64_t count) {
         print(bytes_of(rows, count * metadata.vocabulary * sizeof(float)));
@@ -141,12 +100,12 @@ static void stream_logits(const Metadata &metadata,
 }
 
 void logits_command(const Metadata &metadata, const LogitsOptions &options) {
-  if (!options.data && !(options.tokens && options.out))
+  if (!options.text.data && !(options.tokens && options.out))
     throw Error(options.tokens ? "--out is missing: where should the logits go?"
                                : "give --tokens and --out, or --data");
   on_decode_ranks(metadata, options.run, options,
                   [&](const DecodeRanks &ranks) {
-                    if (options.data)
+                    if (options.text.data)
                       stream_logits(metadata, options, ranks);
                     else
                       write_logits(metadata, options, ranks);

@@ -28,6 +28,13 @@ struct RunOptions {
   std::optional<std::string> check_memory;
 };
 
+/// A long text, in windows.
+struct DataOptions {
+  std::optional<std::string> data;
+  /// Tokens of a window, and the most windows.
+  std::optional<uint64_t> context, windows;
+};
+
 /// What commands that run on several ranks take, too.
 struct RankOptions {
   /// As many as the program is compiled for, which is what nothing means.

@@ -24,6 +24,13 @@ encode_from_start(const TextTokens &tokens, const std::string &text) {
           static_cast<size_t>(begin - all.begin())};
 }
 
+std::vector<std::vector<int32_t>> TextWindows::texts() const {
+  std::vector<std::vector<int32_t>> result;
+  for (uint64_t index = 0; index < count(); ++index)
+    result.emplace_back(window(index).begin(), window(index).end() - 1);
+  return result;
+}
+
 TextWindows cut_windows(const TextTokens &tokens, const std::string &text,
                         const std::string &flag, uint64_t context,
                         std::optional<uint64_t> most) {

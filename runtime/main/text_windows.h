@@ -29,11 +29,13 @@ struct TextWindows {
   uint64_t count() const { return tokens.size() / context; }
   /// The first position whose logits count: they are of the token behind it.
   uint64_t first() const { return context / 2; }
-  /// Rows of logits that count: the last token is only foretold.
+  /// Rows of logits that count.
   uint64_t rows() const { return context - 1 - first(); }
   std::span<const int32_t> window(uint64_t index) const {
     return {tokens.data() + index * context, context};
   }
+  /// What is computed on: the last token of a window is only foretold.
+  std::vector<std::vector<int32_t>> texts() const;
 };
 
 /// The fewest tokens of a window: two of them have context.

@@ -250,8 +250,9 @@ void fill(StoredNumbers &block, int format, uint64_t k, uint64_t seed) {
   block.zero = kind.zero;
   block.factor = scale;
   block.scale = f16_from_f32(scale / static_cast<float>(unit_scale));
+  const auto half = values / 2;
   block.minimum =
-      f16_from_f32(f32_from_f16(block.scale) * static_cast<float>(values / 2));
+      f16_from_f32(f32_from_f16(block.scale) * static_cast<float>(half));
   if (!has_units)
     block.minimum ^= 0x8000;
   for (unsigned unit = 0; unit < inputs / kind.unit; ++unit) {

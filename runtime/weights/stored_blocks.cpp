@@ -321,8 +321,9 @@ float f32_from_e8m0(uint8_t byte) {
 void weights_of(DataType type, const StoredNumbers &block, unsigned begin,
                 unsigned end, float *weights) {
   for (unsigned i = begin; i < end; ++i, ++weights) {
-    const int code = block.numbers[i];
-    const auto unit = static_cast<uint8_t>(block.unit_scales[i / block.unit]);
+    const int8_t code = block.numbers[i];
+    const unsigned place = i / block.unit;
+    const auto unit = static_cast<uint8_t>(block.unit_scales[place]);
     switch (type) {
     case DataType::Int4_G32:
     case DataType::Int4_G64:
@@ -353,13 +354,12 @@ void weights_of(DataType type, const StoredNumbers &block, unsigned begin,
       break;
     default: {
       const float s = f32_from_f16(block.scale) *
-                      static_cast<float>(block.unit_scales[i / block.unit]);
+                      static_cast<float>(block.unit_scales[place]);
       // A format has minimums or a zero, not both.
-      const float o =
-          block.zero
-              ? s * -static_cast<float>(block.zero)
-              : f32_from_f16(block.minimum) *
-                    static_cast<float>(block.unit_minimums[i / block.unit]);
+      const float o = block.zero
+                          ? s * -static_cast<float>(block.zero)
+                          : f32_from_f16(block.minimum) *
+                                static_cast<float>(block.unit_minimums[place]);
       *weights = std::fma(static_cast<float>(code), s, o);
     }
     }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compares Baton with llama.cpp and PyTorch on the same random weights.
+"""Compares Baton with llama.cpp, ik_llama.cpp and PyTorch on the same random weights.
 
     test/bench/peers.py build/bin/batonc --work DIR [--models ...] [--dtypes ...]
                         [--workers 1 2] [--rounds 3] [--context 128] [--batch 16]
+                        [--ik-python PYTHON]
 
 Makes checkpoints of known shapes in DIR (kept there: they are large), writes the
 same numbers as GGUF for llama.cpp, and runs the engines in turn, each in a
@@ -13,6 +14,12 @@ llama-batched-bench, one llama_decode of a token of each sequence, which draws n
 tokens; Baton's does. Needs numpy; llama.cpp is compared where the package llama-cpp-python
 (built from its source for this machine) and gguf can be imported, PyTorch where
 torch and transformers can.
+
+--dtypes may name formats of batonc quantize, such as q4_0: all engines then read the one GGUF
+file that it makes, Baton with inputs in F32 and, as "Baton int8", of 8 bits, as the others have
+them. ik_llama.cpp is compared on these where --ik-python names a Python that has the package
+ik-llama-cpp-python, whose libraries do not go into one process with llama.cpp's. It repacks
+weights when it loads them, and has its flash attention, as its own command line would have it.
 
 How it is judged: cores of shared machines vanish for seconds at a time, so of all
 rounds the best window of 8 consecutive tokens counts for decode and the best run
@@ -42,6 +49,7 @@ QWEN = dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=
             attention_bias=False, use_sliding_window=False)
 SHAPES = {"llama-3.2-1b": LLAMA, "qwen3-0.6b": QWEN}
 TYPES = {"f32": ("float32", "F32", 4), "bf16": ("bfloat16", "BF16", 2)}
+FORMATS = ["q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "q3_k", "q2_k"]
 PROMPT = 512
 WINDOW = 8
 BATCH_ROWS = 256
@@ -171,96 +179,85 @@ def best_window(times):
     return max(WINDOW / (times[i + WINDOW] - times[i]) for i in range(len(times) - WINDOW))
 
 
-def load_llama_cpp(model, workers, positions, sequences=1):
-    """A context for so many sequences of so many positions each."""
-    import ctypes
-    import llama_cpp as llama
-    lines = []
-    # Kept alive for as long as llama.cpp may call it.
-    load_llama_cpp.log = log = llama.llama_log_callback(lambda _, text, __: lines.append(text.decode(errors="replace")))
-    llama.llama_log_set(log, ctypes.c_void_p(0))
-    llama.llama_backend_init()
-    loaded = llama.llama_model_load_from_file(model.encode(), llama.llama_model_default_params())
-    if not loaded:
-        sys.exit("llama.cpp: " + "".join(lines)[-2000:])
-    parameters = llama.llama_context_default_params()
-    # llama.cpp divides them among the sequences, by 256.
-    parameters.n_ctx = -(-positions // 256) * 256 * sequences
-    parameters.n_seq_max = sequences
-    parameters.n_batch = parameters.n_ubatch = PROMPT
-    parameters.n_threads = parameters.n_threads_batch = workers
-    state = llama.llama_init_from_model(loaded, parameters)
-    if not state:
-        sys.exit("llama.cpp: " + "".join(lines)[-2000:])
-    return state
+class LlamaCpp:
+    """A context of llama.cpp, or of ik_llama.cpp, for so many sequences of so many positions each."""
 
+    def __init__(self, module, model, workers, positions, vocabulary, sequences=1):
+        self.library, self.vocabulary, lines = module, vocabulary, []
+        if hasattr(module, "llama_log_callback"):
+            import ctypes
+            # Kept alive for as long as llama.cpp may call it.
+            self.log = module.llama_log_callback(lambda _, text, __: lines.append(text.decode(errors="replace")))
+            module.llama_log_set(self.log, ctypes.c_void_p(0))
+        module.llama_backend_init()
+        settings = module.llama_model_default_params()
+        if hasattr(settings, "repack_tensors"):
+            settings.repack_tensors = True
+        loaded = module.llama_model_load_from_file(model.encode(), settings)
+        if not loaded:
+            sys.exit("llama.cpp: " + "".join(lines)[-2000:])
+        settings = module.llama_context_default_params()
+        # llama.cpp divides them among the sequences, by 256.
+        settings.n_ctx = -(-positions // 256) * 256 * sequences
+        settings.n_seq_max = sequences
+        settings.n_batch = settings.n_ubatch = PROMPT
+        settings.n_threads = settings.n_threads_batch = workers
+        self.state = module.llama_init_from_model(loaded, settings)
+        if not self.state:
+            sys.exit("llama.cpp: " + "".join(lines)[-2000:])
+        self.batch = module.llama_batch_init(PROMPT, 0, 1)
 
-def run_llama_cpp(model, workers, context, decode, vocabulary):
-    import llama_cpp as llama
-    import numpy
-    state = load_llama_cpp(model, workers, max(context, PROMPT) + decode + 8)
+    def clear(self):
+        if hasattr(self.library, "llama_kv_cache_clear"):
+            self.library.llama_kv_cache_clear(self.state)
+        else:
+            self.library.llama_memory_clear(self.library.llama_get_memory(self.state), True)
 
-    def step(tokens):
-        array = (llama.llama_token * len(tokens))(*tokens)
-        if llama.llama_decode(state, llama.llama_batch_get_one(array, len(tokens))) != 0:
-            sys.exit("llama.cpp: decode failed")
-        return numpy.ctypeslib.as_array(llama.llama_get_logits_ith(state, -1), (vocabulary,))
-
-    def fill(count):
-        llama.llama_memory_clear(llama.llama_get_memory(state), True)
-        tokens = tokens_of(count, vocabulary)
-        for first in range(0, count, PROMPT):
-            logits = step(tokens[first:first + PROMPT])
-        return logits
-
-    logits = fill(32).astype(numpy.float32).copy()  # and touches all weights
-    start = time.perf_counter()
-    fill(PROMPT)
-    prefill = PROMPT / (time.perf_counter() - start)
-    fill(context)
-    times = [time.perf_counter()]
-    for i in range(decode):
-        step([i])
-        times.append(time.perf_counter())
-    return prefill, best_window(times), logits
-
-
-def run_llama_cpp_batch(model, workers, context, decode, vocabulary, sequences):
-    import llama_cpp as llama
-    import numpy
-    state = load_llama_cpp(model, workers, max(context, 32) + decode + 8, sequences)
-    batch = llama.llama_batch_init(PROMPT, 0, 1)
-
-    def step(rows):
-        """Of (token, position, sequence, whether it has logits)."""
-        batch.n_tokens = len(rows)
+    def step(self, rows):
+        """Of (token, position, sequence, whether it has logits). The last row's logits."""
+        import numpy
+        self.batch.n_tokens = len(rows)
         for i, (token, position, sequence, has_logits) in enumerate(rows):
-            batch.token[i], batch.pos[i], batch.n_seq_id[i] = token, position, 1
-            batch.seq_id[i][0], batch.logits[i] = sequence, has_logits
-        if llama.llama_decode(state, batch) != 0:
+            self.batch.token[i], self.batch.pos[i], self.batch.n_seq_id[i] = token, position, 1
+            self.batch.seq_id[i][0], self.batch.logits[i] = sequence, has_logits
+        if self.library.llama_decode(self.state, self.batch) != 0:
             sys.exit("llama.cpp: decode failed")
         # Waits for the step, which may still run.
-        return numpy.ctypeslib.as_array(llama.llama_get_logits_ith(state, -1), (vocabulary,))
+        found = self.library.llama_get_logits_ith(self.state, len(rows) - 1)
+        return numpy.ctypeslib.as_array(found, (self.vocabulary,))
 
-    def fill(count):
-        llama.llama_memory_clear(llama.llama_get_memory(state), True)
-        tokens = tokens_of(count * sequences, vocabulary)
+    def fill(self, count, sequences=1):
+        """Clears the states and fills them with prompts of `count` tokens."""
+        self.clear()
+        tokens = tokens_of(count * sequences, self.vocabulary)
         rows = [(token, i % count, i // count, i % count == count - 1) for i, token in enumerate(tokens)]
         for first in range(0, len(rows), PROMPT):
             part = rows[first:first + PROMPT]
-            step([*part[:-1], (*part[-1][:3], True)])
+            logits = self.step([*part[:-1], (*part[-1][:3], True)])
+        return logits
 
+
+def run_llama_cpp(model, workers, context, decode, vocabulary, sequences=1, module="llama_cpp"):
+    import importlib
+    import numpy
+    positions = max(context, PROMPT) + decode + 8
+    engine = LlamaCpp(importlib.import_module(module), model, workers, positions, vocabulary, sequences)
     # Touches all weights; its logits are compared.
-    logits = step([(token, i, 0, i == 31) for i, token in enumerate(tokens_of(32, vocabulary))])
-    logits = logits.astype(numpy.float32).copy()
+    logits = engine.fill(32).astype(numpy.float32).copy()
+    prompt = context if sequences > 1 else PROMPT
     start = time.perf_counter()
-    fill(context)
-    prefill = context * sequences / (time.perf_counter() - start)
+    engine.fill(prompt, sequences)
+    prefill = prompt * sequences / (time.perf_counter() - start)
+    engine.fill(context, sequences)
     times = [time.perf_counter()]
     for i in range(decode):
-        step([(i + sequence, context + i, sequence, True) for sequence in range(sequences)])
+        engine.step([(i + sequence, context + i, sequence, True) for sequence in range(sequences)])
         times.append(time.perf_counter())
     return prefill, sequences * best_window(times), logits
+
+
+def run_ik_llama_cpp(*given):
+    return run_llama_cpp(*given, module="ik_llama_cpp._ctypes_api")
 
 
 def run_torch(model, workers, context, decode, vocabulary):
@@ -284,15 +281,17 @@ def run_torch(model, workers, context, decode, vocabulary):
     return prefill, best_window(times), logits
 
 
-PEERS = {"llama.cpp": (run_llama_cpp, ("llama_cpp", "gguf")), "PyTorch": (run_torch, ("torch", "transformers"))}
+PEERS = {"llama.cpp": (run_llama_cpp, ("llama_cpp", "gguf")), "PyTorch": (run_torch, ("torch", "transformers")),
+         "ik_llama.cpp": (run_ik_llama_cpp, ())}
 
 
 def peer_process(arguments, name, model, workers, config):
     """Runs one engine in a process of its own; None if it fails."""
     with tempfile.TemporaryDirectory() as scratch:
         out = os.path.join(scratch, "logits.npy")
+        python = arguments.ik_python if name == "ik_llama.cpp" else sys.executable
         result = subprocess.run(
-            [sys.executable, __file__, "--engine", name, "--model", model, "--workers", str(workers),
+            [python, __file__, "--engine", name, "--model", model, "--workers", str(workers),
              "--context", str(arguments.context), "--decode", str(arguments.decode),
              "--vocabulary", str(config["vocab_size"]), "--out", out,
              *(["--batch", str(arguments.batch)] if arguments.batch else [])], capture_output=True, text=True)
@@ -348,7 +347,6 @@ def engine(arguments):
     run, _ = PEERS[arguments.engine]
     given = [arguments.model, arguments.workers[0], arguments.context, arguments.decode, arguments.vocabulary]
     if arguments.batch:
-        run = run_llama_cpp_batch
         given.append(arguments.batch)
     prefill, decode, logits = run(*given)
     numpy.save(arguments.out, logits)
@@ -362,26 +360,56 @@ def can_import(modules):
     return all(importlib.util.find_spec(module) for module in modules)
 
 
-def compare(arguments, name, dtype, workers):
-    import numpy
-    config = SHAPES[name]
-    base = os.path.join(arguments.work, f"{name}-{dtype}")
-    write_checkpoint(base, config, dtype)
-    program = base + ".program"
-    positions = max(arguments.context, PROMPT) + arguments.decode + 8
-    capacities = [f"--max-batch={arguments.batch}", f"--max-rows={BATCH_ROWS}"] if arguments.batch else []
-    subprocess.run([arguments.batonc, base, "-o", program, "--quiet", f"--max-seq={positions}", *capacities], check=True)
+def quantised(arguments, name, format):
+    """A GGUF file of the format, made of the BF16 checkpoint, unless it is there."""
+    path = os.path.join(arguments.work, f"{name}-{format}.gguf")
+    if not os.path.exists(path):
+        source = os.path.join(arguments.work, f"{name}-bf16")
+        write_checkpoint(source, SHAPES[name], "bf16")
+        subprocess.run([arguments.batonc, "quantize", source, "--format", format, "--no-tokenizer", "-o", path, "--quiet"],
+                       check=True)
+    return path
+
+
+def peers_of(arguments, name, dtype, weights):
+    """Engines, and the model that each reads."""
     peers = {}
     for peer, (_, modules) in PEERS.items():
         if not can_import(modules) or (arguments.batch and peer != "llama.cpp"):
             continue
-        peers[peer] = base
-        if peer == "llama.cpp":
-            peers[peer] = base + ".gguf"
-            write_gguf(peers[peer], base, config, dtype)
+        if dtype in FORMATS:
+            if peer == "llama.cpp" or (peer == "ik_llama.cpp" and arguments.ik_python):
+                peers[peer] = weights
+        elif peer == "llama.cpp":
+            peers[peer] = weights + ".gguf"
+            write_gguf(peers[peer], weights, SHAPES[name], dtype)
+        elif peer == "PyTorch":
+            peers[peer] = weights
+    return peers
+
+
+def compare(arguments, name, dtype, workers):
+    import numpy
+    config = SHAPES[name]
+    if dtype in FORMATS:
+        weights = quantised(arguments, name, dtype)
+        programs = {"Baton": [], "Baton int8": ["--activations=int8"]}
+    else:
+        weights = os.path.join(arguments.work, f"{name}-{dtype}")
+        write_checkpoint(weights, config, dtype)
+        programs = {"Baton": []}
+    positions = max(arguments.context, PROMPT) + arguments.decode + 8
+    flags = ["--quiet", f"--max-seq={positions}"]
+    if arguments.batch:
+        flags += [f"--max-batch={arguments.batch}", f"--max-rows={BATCH_ROWS}"]
+    for who, more in programs.items():
+        inputs = who.removeprefix("Baton").strip() or "f32"
+        programs[who] = os.path.join(arguments.work, f"{name}-{dtype}-{inputs}.program")
+        subprocess.run([arguments.batonc, weights, "-o", programs[who], *flags, *more], check=True)
+    peers = peers_of(arguments, name, dtype, weights)
     best = {}
     for _ in range(arguments.rounds):
-        runs = {"Baton": baton_process(arguments, program, base, workers, config)}
+        runs = {who: baton_process(arguments, program, weights, workers, config) for who, program in programs.items()}
         for peer, model in peers.items():
             runs[peer] = peer_process(arguments, peer, model, workers, config)
         for who, run in runs.items():
@@ -391,16 +419,18 @@ def compare(arguments, name, dtype, workers):
             for key in ("prefill", "decode", "fma", "fma_undisturbed", "read", "read_undisturbed"):
                 if key in run:
                     kept[key] = max(kept[key], run[key])
-    own = best["Baton"]
     together = f" of {arguments.batch} sequences" if arguments.batch else ""
     print(f"\n{name} {dtype}, {workers} worker{'s' * (workers > 1)}, decode{together} at {arguments.context}")
     for who, run in best.items():
-        note = (f"{fraction(run, 'fma')} of multiply-add peak, "
-                f"{fraction(run, 'read')} of read bandwidth, {run['verdict']}"
-                if who == "Baton" else
-                f"Baton {own['prefill'] / run['prefill']:.2f}x and {own['decode'] / run['decode']:.2f}x; "
-                + verdict(own["logits"], run["logits"], numpy))
-        print(f"  {who:10} prefill {run['prefill']:7.1f}/s  decode {run['decode']:6.2f}/s  "
+        if who in programs:
+            note = (f"{fraction(run, 'fma')} of multiply-add peak, {fraction(run, 'read')} of read bandwidth, "
+                    f"{run['verdict']}")
+        else:
+            note = ", ".join(f"{own} {best[own]['prefill'] / run['prefill']:.2f}x and "
+                             f"{best[own]['decode'] / run['decode']:.2f}x" for own in programs)
+        if who != "Baton":
+            note += "; " + verdict(best["Baton"]["logits"], run["logits"], numpy)
+        print(f"  {who:12} prefill {run['prefill']:7.1f}/s  decode {run['decode']:6.2f}/s  "
               f"peak {run['peak'] / 2**30:5.2f} GiB  {note}", flush=True)
 
 
@@ -421,12 +451,13 @@ def main():
     parser.add_argument("batonc", nargs="?")
     parser.add_argument("--work", default="peers")
     parser.add_argument("--models", nargs="+", default=list(SHAPES), choices=list(SHAPES))
-    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f32"], choices=list(TYPES))
+    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f32"], choices=[*TYPES, *FORMATS])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--context", type=int, default=128)
     parser.add_argument("--decode", type=int, default=24)
     parser.add_argument("--batch", type=int, help="so many sequences decode together")
+    parser.add_argument("--ik-python", help="a Python that has ik-llama-cpp-python")
     for hidden in ("--engine", "--model", "--out"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--vocabulary", type=int, help=argparse.SUPPRESS)

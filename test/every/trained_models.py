@@ -40,7 +40,9 @@ class Bounds:
         self.perplexity = {"f32": 0.0005, "stored": 0.01}
 
 
-MODELS = {"smollm2": Bounds(f32=2e-3, stored=2.5, mean=0.4), "gemma3": Bounds(f32=2e-3, stored=2.5, mean=0.4)}
+# Two to five times what was found. llama.cpp looks Gemma's GELU up in a table of F16, of which
+# logits of F32 show the rounding; logits are between -30 and 40.
+MODELS = {"smollm2": Bounds(f32=5e-4, stored=2, mean=0.4), "gemma3": Bounds(f32=0.12, stored=6, mean=0.6)}
 
 
 class Deviation:
@@ -107,7 +109,7 @@ def compare_perplexity(batonc, model, golden, prompts, bounds, scratch):
     with open(path, "w", encoding="utf-8", newline="") as file:
         file.write("\n".join(prompts))
     found = json.loads(run([batonc, "compare", model, "--data", path, "--context", golden["window"],
-                            "--json", "--quiet"]).stdout)["a"]["perplexity"]
+                            "--json", "--quiet"]).stdout)["a"]["perplexity"]["value"]
     for kind, bound in bounds.perplexity.items():
         expected = golden["perplexity"][kind]
         print(f"perplexity {found:.4f}, llama.cpp's ({kind}) {expected:.4f}: {100 * (found / expected - 1):+.4f} %")

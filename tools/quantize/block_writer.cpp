@@ -57,7 +57,7 @@ void put_bits(Bytes bytes, const StoredNumbers &block, unsigned bit) {
 /// Six bits of a scale and of a minimum, of each of eight units.
 void put_scales(Bytes bytes, const StoredNumbers &block) {
   for (unsigned unit = 0; unit < 8; ++unit) {
-    const auto scale = static_cast<unsigned>(block.unit_scales[unit]);
+    const unsigned scale = static_cast<uint8_t>(block.unit_scales[unit]);
     const auto minimum = static_cast<unsigned>(-block.unit_minimums[unit]);
     if (unit < 4) {
       bytes[unit] |= static_cast<uint8_t>(scale);

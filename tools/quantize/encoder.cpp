@@ -47,8 +47,8 @@ int8_t half_away(float value) {
 }
 
 /// What ggml's reference has.
-void by_largest(const float *weights, const SimpleForm &form,
-                StoredNumbers &block) {
+void by_largest(Weighted unit, const SimpleForm &form, StoredNumbers &block) {
+  const float *weights = unit.weights;
   begin_block(block, form);
   if (form.has_offset) {
     const auto [low, high] = std::minmax_element(weights, weights + 32);
@@ -78,17 +78,15 @@ void by_largest(const float *weights, const SimpleForm &form,
   block.scale = f16_from_f32(scale);
 }
 
-void by_search(const float *weights, const SimpleForm &form,
-               StoredNumbers &block) {
+void by_search(Weighted unit, const SimpleForm &form, StoredNumbers &block) {
   begin_block(block, form);
-  UnitFit fit = form.has_offset
-                    ? fit_affine<32>(weights, form.range, any_offset)
-                    : fit_scale<32>(weights, form.range);
+  UnitFit fit = form.has_offset ? fit_affine<32>(unit, form.range, any_offset)
+                                : fit_scale<32>(unit, form.range);
   fit = {stored(fit.scale), stored(fit.offset)};
   const float inverse = inverse_of(fit.scale);
   for (unsigned i = 0; i < 32; ++i)
     block.numbers[i] = static_cast<int8_t>(
-        number_of(weights[i], fit.offset, inverse, form.range) +
+        number_of(unit.weights[i], fit.offset, inverse, form.range) +
         static_cast<float>(form.zero));
   block.scale = f16_from_f32(fit.scale);
   block.minimum = f16_from_f32(fit.offset);
@@ -114,7 +112,7 @@ template <unsigned unit_size> struct UnitsForm {
 /// A block that is being made.
 template <typename Form> struct Units {
   const Form &form;
-  const float *weights;
+  Weighted block;
   /// Of the block, as they are stored.
   float scale = 0, minimum = 0;
   float scales[Form::count] = {}, minimums[Form::count] = {};
@@ -123,7 +121,7 @@ template <typename Form> struct Units {
     return {scale * scales[index], -minimum * minimums[index]};
   }
   float error(unsigned index) const {
-    return error_of<Form::size>(weights + index * Form::size, unit(index),
+    return error_of<Form::size>(block.from(index * Form::size), unit(index),
                                 form.range);
   }
   float error() const {
@@ -139,7 +137,7 @@ template <typename Form> struct Units {
   void improve_units();
   /// Fits the block's scales to the numbers.
   void improve_block();
-  void write(StoredNumbers &block) const;
+  void write(StoredNumbers &stored) const;
 };
 
 template <typename Form> void Units<Form>::round(const UnitFit *fits) {
@@ -188,20 +186,22 @@ template <typename Form> void Units<Form>::improve_block() {
   for (unsigned i = 0; i < Form::count; ++i) {
     const UnitFit fit = unit(i);
     const float inverse = inverse_of(fit.scale);
-    float numbers = 0, squares = 0, products = 0, sum = 0;
+    float count = 0, numbers = 0, squares = 0, products = 0, sum = 0;
     for (unsigned k = 0; k < Form::size; ++k) {
-      const float weight = weights[i * Form::size + k];
+      const float weight = block.weights[i * Form::size + k];
+      const float counts = block.importance[i * Form::size + k];
       const float number = number_of(weight, fit.offset, inverse, form.range);
-      numbers += number;
-      squares += number * number;
-      products += weight * number;
-      sum += weight;
+      count += counts;
+      numbers += counts * number;
+      squares += counts * (number * number);
+      products += counts * (weight * number);
+      sum += counts * weight;
     }
     const double s = static_cast<double>(scales[i]),
                  t = static_cast<double>(minimums[i]);
     aa += s * s * static_cast<double>(squares);
     ab -= s * t * static_cast<double>(numbers);
-    bb += t * t * Form::size;
+    bb += t * t * static_cast<double>(count);
     wa += s * static_cast<double>(products);
     wb -= t * static_cast<double>(sum);
   }
@@ -223,30 +223,30 @@ template <typename Form> void Units<Form>::improve_block() {
   }
 }
 
-template <typename Form> void Units<Form>::write(StoredNumbers &block) const {
-  block.unit = Form::size;
-  block.zero = form.zero;
-  block.scale = f16_from_f32(scale);
-  block.minimum = f16_from_f32(minimum);
+template <typename Form> void Units<Form>::write(StoredNumbers &stored) const {
+  stored.unit = Form::size;
+  stored.zero = form.zero;
+  stored.scale = f16_from_f32(scale);
+  stored.minimum = f16_from_f32(minimum);
   for (unsigned i = 0; i < Form::count; ++i) {
-    block.unit_scales[i] = static_cast<int8_t>(scales[i]);
-    block.unit_minimums[i] = static_cast<int8_t>(-minimums[i]);
+    stored.unit_scales[i] = static_cast<int8_t>(scales[i]);
+    stored.unit_minimums[i] = static_cast<int8_t>(-minimums[i]);
     const UnitFit fit = unit(i);
     const float inverse = inverse_of(fit.scale);
     for (unsigned k = i * Form::size; k < (i + 1) * Form::size; ++k)
-      block.numbers[k] = static_cast<int8_t>(
-          number_of(weights[k], fit.offset, inverse, form.range) +
+      stored.numbers[k] = static_cast<int8_t>(
+          number_of(block.weights[k], fit.offset, inverse, form.range) +
           static_cast<float>(form.zero));
   }
 }
 
 template <unsigned size>
-void by_largest(const float *weights, const UnitsForm<size> &form,
+void by_largest(Weighted weighted, const UnitsForm<size> &form,
                 StoredNumbers &block) {
   using Form = UnitsForm<size>;
   UnitFit fits[Form::count];
   for (unsigned i = 0; i < Form::count; ++i) {
-    const float *own = weights + i * size;
+    const float *own = weighted.weights + i * size;
     if (!form.has_offset) {
       fits[i].scale = largest_of<size>(own) / form.range.low;
       continue;
@@ -255,21 +255,21 @@ void by_largest(const float *weights, const UnitsForm<size> &form,
     const float offset = std::min(*low, 0.0f);
     fits[i] = {std::max(*high - offset, 0.0f) / form.range.high, offset};
   }
-  Units<Form> units{form, weights};
+  Units<Form> units{form, weighted};
   units.round(fits);
   units.write(block);
 }
 
 template <unsigned size>
-void by_search(const float *weights, const UnitsForm<size> &form,
+void by_search(Weighted weighted, const UnitsForm<size> &form,
                StoredNumbers &block) {
   using Form = UnitsForm<size>;
   UnitFit fits[Form::count];
   for (unsigned i = 0; i < Form::count; ++i)
     fits[i] = form.has_offset
-                  ? fit_affine<size>(weights + i * size, form.range, 0)
-                  : fit_scale<size>(weights + i * size, form.range);
-  Units<Form> units{form, weights};
+                  ? fit_affine<size>(weighted.from(i * size), form.range, 0)
+                  : fit_scale<size>(weighted.from(i * size), form.range);
+  Units<Form> units{form, weighted};
   units.round(fits);
   for (int round = 0; round < 2; ++round) {
     units.improve_units();
@@ -282,40 +282,40 @@ void by_search(const float *weights, const UnitsForm<size> &form,
 // Any block
 //===----------------------------------------------------------------------===//
 
-double squared_error(DataType type, const float *weights,
-                     const std::byte *block) {
+double squared_error(DataType type, Weighted weighted, const std::byte *block) {
   const unsigned count = stored_block(type).elements;
   float numbers[256];
   dequantise(type, block, 0, count, numbers);
   double sum = 0;
   for (unsigned i = 0; i < count; ++i) {
-    const double error = double(weights[i]) - double(numbers[i]);
-    sum += error * error;
+    const double error = double(weighted.weights[i]) - double(numbers[i]);
+    sum += double(weighted.importance[i]) * (error * error);
   }
   return sum;
 }
 
 template <typename Form>
 void encode_block(DataType type, const Form &form, ScaleChoice scales,
-                  const float *weights, std::byte *block) {
+                  Weighted weighted, std::byte *block) {
   StoredNumbers numbers{};
-  by_largest(weights, form, numbers);
+  by_largest(weighted, form, numbers);
   write_block(type, numbers, block);
   if (scales == ScaleChoice::Largest)
     return;
   std::byte found[256];
-  by_search(weights, form, numbers);
+  by_search(weighted, form, numbers);
   write_block(type, numbers, found);
-  if (squared_error(type, weights, found) < squared_error(type, weights, block))
+  if (squared_error(type, weighted, found) <
+      squared_error(type, weighted, block))
     std::memcpy(block, found, stored_block(type).bytes);
 }
 
 template <typename Form>
 void encode_all(DataType type, const Form &form, ScaleChoice scales,
-                const float *weights, uint64_t count, std::byte *blocks) {
+                Weighted weighted, uint64_t count, std::byte *blocks) {
   const StoredBlock size = stored_block(type);
   for (uint64_t i = 0; i < count / size.elements; ++i)
-    encode_block(type, form, scales, weights + i * size.elements,
+    encode_block(type, form, scales, weighted.from(i * size.elements),
                  blocks + i * size.bytes);
 }
 
@@ -364,9 +364,9 @@ bool can_encode(DataType type) {
 }
 
 void encode(DataType type, ScaleChoice scales, const float *weights,
-            uint64_t count, std::byte *blocks) {
+            const float *importance, uint64_t count, std::byte *blocks) {
   with_form(type, [&](const auto &form) {
-    encode_all(type, form, scales, weights, count, blocks);
+    encode_all(type, form, scales, {weights, importance}, count, blocks);
   });
 }
 

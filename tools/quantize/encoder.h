@@ -9,7 +9,7 @@
 // - by search: the scales that make the squared error least, found by trying
 //   ranges around that one, fitting scale and offset to the numbers that each
 //   gives (linear least squares), and rounding again. A block is never worse
-//   than by the largest.
+//   than by the largest. Each weight's error counts as much as its importance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,9 +29,10 @@ enum class ScaleChoice { Largest, Search };
 bool can_encode(DataType type);
 
 /// Encodes `count` finite weights, whole blocks, one behind the other. A block
-/// of zeros is zeros.
+/// of zeros is zeros. `importance` has as many positive numbers, by which a
+/// search counts.
 void encode(DataType type, ScaleChoice scales, const float *weights,
-            uint64_t count, std::byte *blocks);
+            const float *importance, uint64_t count, std::byte *blocks);
 
 } // namespace baton
 

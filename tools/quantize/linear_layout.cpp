@@ -105,8 +105,9 @@ float largest_magnitude(const float *weights, uint64_t count) {
 /// Weights that share a scale.
 template <typename Numbers> class Group {
 public:
-  Group(const float *weights, uint64_t count, DataType scale_type)
-      : weights(weights), count(count), scale_type(scale_type) {}
+  Group(Weighted group, uint64_t count, DataType scale_type)
+      : weights(group.weights), importance(group.importance), count(count),
+        scale_type(scale_type) {}
 
   float scale(ScaleChoice choice) {
     const float largest = largest_magnitude(weights, count);
@@ -142,7 +143,7 @@ private:
       const double error =
           double(weights[i]) -
           double(Numbers::code(weights[i] * inverse).number * scale);
-      sum += error * error;
+      sum += double(importance[i]) * (error * error);
     }
     return sum;
   }
@@ -163,15 +164,16 @@ private:
     double products = 0, squares = 0;
     for (uint64_t i = 0; i < count; ++i) {
       const float number = Numbers::code(weights[i] * inverse).number;
-      products += double(weights[i]) * double(number);
-      squares += double(number) * double(number);
+      const double counted = double(importance[i]) * double(number);
+      products += double(weights[i]) * counted;
+      squares += double(number) * counted;
     }
     keep_better(scale);
     if (squares > 0)
       keep_better(static_cast<float>(products / squares));
   }
 
-  const float *weights;
+  const float *weights, *importance;
   uint64_t count;
   DataType scale_type;
   float best = 0;
@@ -179,11 +181,11 @@ private:
 };
 
 template <typename Numbers>
-void encode_groups(ScaleChoice choice, DataType scale_type,
-                   const float *weights, uint64_t count, uint64_t group,
-                   uint8_t *codes, std::byte *scales, float *numbers) {
+void encode_groups(ScaleChoice choice, DataType scale_type, Weighted row,
+                   uint64_t count, uint64_t group, uint8_t *codes,
+                   std::byte *scales, float *numbers) {
   for (uint64_t first = 0; first < count; first += group) {
-    Group<Numbers> weights_of_scale(weights + first, group, scale_type);
+    Group<Numbers> weights_of_scale(row.from(first), group, scale_type);
     const float scale = weights_of_scale.scale(choice);
     weights_of_scale.encode(scale, codes + first, numbers + first);
     if (scale_type == DataType::F32)
@@ -196,8 +198,9 @@ void encode_groups(ScaleChoice choice, DataType scale_type,
 
 /// Scales that are powers of two. The usual one is of the OCP's specification:
 /// the largest magnitude's exponent, less that of the largest number.
-void encode_powers(ScaleChoice choice, const float *weights, uint64_t count,
+void encode_powers(ScaleChoice choice, Weighted row, uint64_t count,
                    uint8_t *codes, std::byte *scales, float *numbers) {
+  const auto [weights, importance] = row;
   constexpr uint64_t group = 32;
   constexpr int exponent_of_largest = 2, bias = 127;
   for (uint64_t first = 0; first < count; first += group) {
@@ -218,7 +221,7 @@ void encode_powers(ScaleChoice choice, const float *weights, uint64_t count,
             Floats4::code(std::ldexp(weights[i], -exponent)).number;
         const double error =
             double(weights[i]) - double(std::ldexp(number, exponent));
-        sum += error * error;
+        sum += double(importance[i]) * (error * error);
       }
       // Of equals, the usual one.
       if (least < 0 || sum < least || (sum == least && exponent == usual)) {
@@ -235,11 +238,13 @@ void encode_powers(ScaleChoice choice, const float *weights, uint64_t count,
   }
 }
 
-void encode_nvfp4_row(ScaleChoice choice, const float *weights, uint64_t count,
+void encode_nvfp4_row(ScaleChoice choice, Weighted row, uint64_t count,
                       float divisor, std::byte *codes, std::byte *scales,
                       float *numbers) {
   for (uint64_t first = 0; first < count; first += Nvfp4Block::size) {
-    const Nvfp4Block block = encode_nvfp4(choice, weights + first, 1 / divisor);
+    const auto [weights, importance] = row.from(first);
+    const Nvfp4Block block =
+        encode_nvfp4(choice, weights, importance, 1 / divisor);
     decode_nvfp4(block, 1 / divisor, numbers + first);
     std::memcpy(codes + first / 2, block.numbers, sizeof block.numbers);
     *scales++ = static_cast<std::byte>(block.scale);
@@ -336,14 +341,15 @@ void LinearLayout::set_largest(float magnitude) {
 }
 
 void LinearLayout::encode_row(ScaleChoice choice, const float *weights,
-                              std::byte *codes, std::byte *scales,
-                              float *numbers) const {
+                              const float *importance, std::byte *codes,
+                              std::byte *scales, float *numbers) const {
+  const Weighted weighted{weights, importance};
   if (format == DataType::NVFP4)
-    return encode_nvfp4_row(choice, weights, inputs, divisor, codes, scales,
+    return encode_nvfp4_row(choice, weighted, inputs, divisor, codes, scales,
                             numbers);
   std::vector<uint8_t> row(inputs);
   const auto encode = [&]<typename Numbers>(Numbers, uint64_t group) {
-    encode_groups<Numbers>(choice, scale_type, weights, inputs, group,
+    encode_groups<Numbers>(choice, scale_type, weighted, inputs, group,
                            row.data(), scales, numbers);
   };
   switch (format) {
@@ -354,7 +360,7 @@ void LinearLayout::encode_row(ScaleChoice choice, const float *weights,
     encode(Floats8(), inputs);
     break;
   case DataType::MXFP4:
-    encode_powers(choice, weights, inputs, row.data(), scales, numbers);
+    encode_powers(choice, weighted, inputs, row.data(), scales, numbers);
     break;
   case DataType::NF4:
     encode(Quantiles(), group_of(format));

@@ -3,20 +3,15 @@
 // In checkpoints of Hugging Face a quantised weight is several tensors, which
 // runtime/weights/quantisation.h reads. This is what quantize writes:
 //
-//   format       written as                    codes         scales
-//   int4_gN      compressed-tensors            4 bits        for N inputs
-//                pack-quantized
-//   int8_g64     compressed-tensors            8 bits        for each output
-//                int-quantized
-//   fp8_g64      compressed-tensors            E4M3          for each output
-//                float-quantized
-//   nvfp4        compressed-tensors            E2M1          E4M3, for 16
-//   inputs;
-//                nvfp4-pack-quantized                        F32, for all
-//   mxfp4        compressed-tensors            E2M1          E8M0, for 32
-//   inputs
-//                mxfp4-pack-quantized
-//   nf4          bitsandbytes' Linear4bit      16 numbers    F32, for 64 inputs
+//   format    written as              codes       scales
+//   int4_gN   pack-quantized          4 bits      for N inputs
+//   int8_g64  int-quantized           8 bits      for each output
+//   fp8_g64   float-quantized         E4M3        for each output
+//   nvfp4     nvfp4-pack-quantized    E2M1        E4M3 for 16, F32 for all
+//   mxfp4     mxfp4-pack-quantized    E2M1        E8M0 for 32 inputs
+//   nf4       bitsandbytes, 4 bits    16 numbers  F32 for 64 inputs
+//
+// All but the last are layouts of compressed-tensors.
 //
 // Scales without a type here have that of the weights.
 //
@@ -74,9 +69,11 @@ public:
 
   /// Encodes a row of finite weights. By the largest, scales are those of the
   /// formats' own quantisers; a search, which tries others around that one, is
-  /// never worse. `numbers` gets what the row is read as.
-  void encode_row(ScaleChoice choice, const float *weights, std::byte *codes,
-                  std::byte *scales, float *numbers) const;
+  /// never worse, by squared errors that count as much as `importance` of each
+  /// input. `numbers` gets what the row is read as.
+  void encode_row(ScaleChoice choice, const float *weights,
+                  const float *importance, std::byte *codes, std::byte *scales,
+                  float *numbers) const;
 
 private:
   DataType format, scale_type;

@@ -7,6 +7,7 @@
 
 #include "runtime/error.h"
 #include "runtime/weights/message.h"
+#include "tools/quantize/calibration.h"
 #include "tools/quantize/quantize.h"
 
 #include <CLI/CLI.hpp>
@@ -26,7 +27,9 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct QuantizeFlags {
-  std::string model, output, format, head, scale = "search";
+  std::string model, output, format, head, scale = "search", calibration,
+                                           importance, batonc;
+  uint64_t windows = 32;
   unsigned threads = 0;
   bool no_tokenizer = false, list = false, quiet = false, json = false;
 };
@@ -48,6 +51,7 @@ Examples:
   batonc quantize ./llama --format q4_k -o llama-q4.gguf
   batonc llama-q4.gguf -o llama                          compile it
   batonc compare ./llama llama-q4.gguf --data wiki.txt   what it has cost
+  batonc quantize ./llama --format q4_k --calibration wiki.txt -o llama-q4.gguf
   batonc quantize ./llama --format q4_k --list           what types tensors would have
   batonc quantize llama-f16.gguf --format q8_0 -o llama-q8.gguf
   batonc quantize ./llama --format nvfp4 -o llama-nvfp4
@@ -77,6 +81,19 @@ static void add_flags(CLI::App &app, QuantizeFlags &flags) {
                  "how scales are chosen: search (least squared error), or max "
                  "(largest weights are representable)")
       ->type_name("HOW");
+  app.add_option("--calibration", flags.calibration,
+                 "a text: a search then counts errors of weights by how large "
+                 "their inputs are on it")
+      ->type_name("TEXT");
+  app.add_option("--windows", flags.windows,
+                 "windows of 512 tokens of that text, at most: 32")
+      ->type_name("N")
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 32));
+  app.add_option("--importance", flags.importance,
+                 "the same, as a program's calibrate has measured it before")
+      ->type_name("FILE");
+  // What batonc says of itself.
+  app.add_option("--batonc", flags.batonc)->group("");
   app.add_option("--threads", flags.threads, "threads: as many as cores")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
@@ -122,12 +139,23 @@ static QuantizeOptions options_of(const QuantizeFlags &flags) {
     throw Error("--scale " + flags.scale + " is unknown; there is search, max");
   options.scales =
       flags.scale == "max" ? ScaleChoice::Largest : ScaleChoice::Search;
+  for (const auto &[flag, value] :
+       {std::pair{"--calibration", flags.calibration},
+        {"--importance", flags.importance}})
+    if (!value.empty() && options.scales == ScaleChoice::Largest)
+      throw Error(std::string(flag) +
+                  " is for --scale search; --scale max counts no errors");
+  if (!flags.calibration.empty() && !flags.importance.empty())
+    throw Error("--calibration and --importance are two ways to the same; give "
+                "one");
   if (flags.output.empty() && !flags.list)
     throw Error("-o is missing: where should the model go?");
   options.model = flags.model;
   options.output = flags.output;
   options.no_tokenizer = flags.no_tokenizer;
   options.threads = flags.threads;
+  if (!flags.importance.empty())
+    options.importance = Importance(flags.importance);
   return options;
 }
 
@@ -212,10 +240,17 @@ private:
   bool enabled, shown = false;
 };
 
-static QuantizedModel run(const QuantizeOptions &options,
-                          const QuantizeFlags &flags) {
+static QuantizedModel run(QuantizeOptions options, const QuantizeFlags &flags) {
   if (flags.list)
     return plan_quantization(options);
+  if (!flags.calibration.empty()) {
+    // What cannot be written is refused before.
+    plan_quantization(options);
+    options.importance =
+        calibrate({flags.batonc, options.model, flags.calibration,
+                   options.output.string() + ".part.calibration", flags.windows,
+                   flags.quiet});
+  }
   Progress progress(flags.quiet);
   return quantize(options,
                   [&](uint64_t done, uint64_t all, const std::string &tensor) {
@@ -311,6 +346,8 @@ int main(int argc, char **argv) {
     return 0;
   } catch (const CLI::ParseError &error) {
     return fail(problem_of(app, error) + "; see batonc quantize --help");
+  } catch (const AlreadySaid &) {
+    return 1;
   } catch (const std::bad_alloc &) {
     return fail("out of memory");
   } catch (const std::exception &error) {

@@ -81,8 +81,8 @@ private:
   void read_folder(bool no_tokenizer);
   void read_gguf(const fs::path &file);
   void add(const std::shared_ptr<const WeightFile> &file,
-           const std::string &stored, const Tensor &tensor,
-           const GgufName &form, uint64_t head_rows);
+           const std::string &stored, const std::string &origin,
+           const Tensor &tensor, const GgufName &form, uint64_t head_rows);
   static void expect_readable(const WeightFile &file, const std::string &name,
                               const Tensor &tensor);
 
@@ -111,11 +111,13 @@ void SourceReader::expect_readable(const WeightFile &file,
 }
 
 void SourceReader::add(const std::shared_ptr<const WeightFile> &file,
-                       const std::string &stored, const Tensor &tensor,
-                       const GgufName &form, uint64_t head_rows) {
+                       const std::string &stored, const std::string &origin,
+                       const Tensor &tensor, const GgufName &form,
+                       uint64_t head_rows) {
   expect_readable(*file, form.name.empty() ? stored : form.name, tensor);
   SourceTensor result;
   result.name = stored;
+  result.origin = origin;
   result.shape = tensor.shape;
   result.file = file;
   result.tensor = &tensor;
@@ -166,7 +168,7 @@ void SourceReader::read_folder(bool no_tokenizer) {
       if (!stored)
         throw Error(file->path().string() + ": tensor " + quote_name(name) +
                     " has no place in a GGUF file of " + config.architecture);
-      add(file, *stored, tensor,
+      add(file, *stored, name, tensor,
           *translate_gguf_name(config.architecture, *stored), config.head_rows);
     }
   for (ConfigTensor &tensor : config.tensors) {
@@ -182,6 +184,7 @@ void SourceReader::read_gguf(const fs::path &file) {
   // Which parts there are, and whether all tensors are known.
   const GgufModel model = GgufModel::open(file);
   const GgufFile &metadata = model.metadata();
+  const std::string architecture(model.architecture());
   for (std::string_view key : metadata.keys())
     // Of parts, of the file's own layout, and of what its types were.
     if (!key.starts_with("split.") && key != "general.alignment" &&
@@ -191,8 +194,10 @@ void SourceReader::read_gguf(const fs::path &file) {
     // By the file's names.
     const auto own = GgufFile::open(part->path());
     source.files.push_back(own);
-    for (const auto &[name, tensor] : own->tensors())
-      add(own, name, tensor, {}, 0);
+    for (const auto &[name, tensor] : own->tensors()) {
+      const auto known = translate_gguf_name(architecture, name);
+      add(own, name, known ? known->name : name, tensor, {}, 0);
+    }
   }
 }
 

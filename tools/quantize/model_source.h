@@ -22,8 +22,8 @@ namespace baton {
 
 class SourceTensor {
 public:
-  /// As the new file calls it.
-  std::string name;
+  /// As the new file calls it, and as a Hugging Face checkpoint does.
+  std::string name, origin;
   /// As the new file has it: the longest stride first.
   std::vector<uint64_t> shape;
 

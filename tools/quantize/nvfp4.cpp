@@ -62,13 +62,13 @@ Nvfp4Block with_scale(const float *weights, float tensor_scale, int scale) {
 }
 
 double squared_error_of(const Nvfp4Block &block, const float *weights,
-                        float tensor_scale) {
+                        const float *importance, float tensor_scale) {
   float numbers[Nvfp4Block::size];
   decode_nvfp4(block, tensor_scale, numbers);
   double sum = 0;
   for (unsigned i = 0; i < Nvfp4Block::size; ++i) {
     const double error = double(weights[i]) - double(numbers[i]);
-    sum += error * error;
+    sum += double(importance[i]) * (error * error);
   }
   return sum;
 }
@@ -80,7 +80,7 @@ float nvfp4_tensor_scale(float largest) {
 }
 
 Nvfp4Block encode_nvfp4(ScaleChoice scales, const float *weights,
-                        float tensor_scale) {
+                        const float *importance, float tensor_scale) {
   float largest = 0;
   for (unsigned i = 0; i < Nvfp4Block::size; ++i)
     largest = std::max(largest, std::fabs(weights[i]));
@@ -90,11 +90,12 @@ Nvfp4Block encode_nvfp4(ScaleChoice scales, const float *weights,
   Nvfp4Block best = with_scale(weights, tensor_scale, usual);
   if (scales == ScaleChoice::Largest)
     return best;
-  double least = squared_error_of(best, weights, tensor_scale);
+  double least = squared_error_of(best, weights, importance, tensor_scale);
   for (int code = std::max(0, usual + least_step);
        code <= std::min(e4m3_codes - 1, usual + most_step); ++code) {
     const Nvfp4Block block = with_scale(weights, tensor_scale, code);
-    const double error = squared_error_of(block, weights, tensor_scale);
+    const double error =
+        squared_error_of(block, weights, importance, tensor_scale);
     if (error < least) {
       least = error;
       best = block;

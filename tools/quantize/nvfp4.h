@@ -36,9 +36,10 @@ float nvfp4_tensor_scale(float largest);
 
 /// By the largest, a block's scale is the E4M3 number nearest to a sixth of its
 /// largest magnitude. A search tries codes from two below that one to six above
-/// and takes the one with the least squared error.
+/// and takes the one with the least squared error, in which each weight's
+/// counts as much as its importance.
 Nvfp4Block encode_nvfp4(ScaleChoice scales, const float *weights,
-                        float tensor_scale);
+                        const float *importance, float tensor_scale);
 
 void decode_nvfp4(const Nvfp4Block &block, float tensor_scale, float *weights);
 

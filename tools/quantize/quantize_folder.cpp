@@ -39,7 +39,7 @@ struct Written {
 };
 
 /// A tensor of the model, and those that it becomes.
-struct Planned {
+struct FolderTensor {
   std::string name;
   const Tensor *tensor;
   const WeightFile *file;
@@ -55,9 +55,9 @@ struct Planned {
   }
 };
 
-struct Plan {
+struct FolderPlan {
   std::vector<std::shared_ptr<const WeightFile>> files;
-  std::vector<Planned> tensors;
+  std::vector<FolderTensor> tensors;
   std::string header, config;
   uint64_t bytes = 0;
   std::vector<std::string> notes;
@@ -96,11 +96,13 @@ static std::string part_name(const std::string &weight,
 
 /// Sorts the planned tensors, and lays the new file out: wide types first, so
 /// that all are aligned.
-static void lay_out(Plan &plan) {
+static void lay_out(FolderPlan &plan) {
   std::sort(plan.tensors.begin(), plan.tensors.end(),
-            [](const Planned &a, const Planned &b) { return a.name < b.name; });
+            [](const FolderTensor &a, const FolderTensor &b) {
+              return a.name < b.name;
+            });
   std::vector<Written *> order;
-  for (Planned &tensor : plan.tensors)
+  for (FolderTensor &tensor : plan.tensors)
     for (Written &part : tensor.parts)
       order.push_back(&part);
   std::sort(order.begin(), order.end(), [](const Written *a, const Written *b) {
@@ -126,10 +128,10 @@ static void lay_out(Plan &plan) {
   plan.bytes = plan.header.size() + offset;
 }
 
-static Planned plan_tensor(const std::string &name, const Tensor &tensor,
-                           const WeightFile &file, DataType format,
-                           bool is_quantised) {
-  Planned planned{name, &tensor, &file, std::nullopt, {}};
+static FolderTensor plan_tensor(const std::string &name, const Tensor &tensor,
+                                const WeightFile &file, DataType format,
+                                bool is_quantised) {
+  FolderTensor planned{name, &tensor, &file, std::nullopt, {}};
   if (!is_quantised) {
     planned.parts = {{name, tensor.type, tensor.shape, tensor.bytes}};
     return planned;
@@ -141,7 +143,7 @@ static Planned plan_tensor(const std::string &name, const Tensor &tensor,
   return planned;
 }
 
-static Plan make_plan(const QuantizeOptions &options) {
+static FolderPlan make_folder_plan(const QuantizeOptions &options) {
   const std::string model = options.model.string();
   if (!fs::exists(options.model))
     throw Error(model + ": no such folder");
@@ -154,7 +156,7 @@ static Plan make_plan(const QuantizeOptions &options) {
   if (Quantisation::read(options.model))
     throw Error(model + " is quantised: begin with the model before it was");
   const uint64_t group = LinearLayout::group_of(options.format);
-  Plan plan;
+  FolderPlan plan;
   plan.files = checkpoint.files();
   std::vector<std::string> ignored = {"lm_head"};
   uint64_t quantised = 0, unfit = 0;
@@ -208,11 +210,11 @@ static Plan make_plan(const QuantizeOptions &options) {
   return plan;
 }
 
-static QuantizedModel describe(const Plan &plan, DataType format) {
+static QuantizedModel describe(const FolderPlan &plan, DataType format) {
   QuantizedModel model;
   model.bytes = plan.bytes;
   model.notes = plan.notes;
-  for (const Planned &tensor : plan.tensors) {
+  for (const FolderTensor &tensor : plan.tensors) {
     uint64_t bytes = 0;
     for (const Written &part : tensor.parts)
       bytes += part.bytes;
@@ -225,7 +227,7 @@ static QuantizedModel describe(const Plan &plan, DataType format) {
 }
 
 QuantizedModel plan_folder(const QuantizeOptions &options) {
-  return describe(make_plan(options), options.format);
+  return describe(make_folder_plan(options), options.format);
 }
 
 //===----------------------------------------------------------------------===//
@@ -248,7 +250,7 @@ class TensorWriter {
 public:
   using Progress = std::function<void(uint64_t elements)>;
 
-  TensorWriter(const Planned &planned, const QuantizeOptions &options,
+  TensorWriter(const FolderTensor &planned, const QuantizeOptions &options,
                const PartFile &file, Progress progress)
       : planned(planned), options(options), file(file),
         progress(std::move(progress)) {}
@@ -301,6 +303,8 @@ private:
       layout.set_largest(largest());
     const uint64_t code_bytes = layout.code_row_bytes(),
                    scale_bytes = layout.scale_row_bytes();
+    const std::vector<float> importance =
+        options.importance.of(planned.name, columns());
     std::vector<ErrorSum> sums(jobs());
     std::mutex mutex;
     for_each_job([&](uint64_t job, uint64_t first, uint64_t end) {
@@ -309,7 +313,7 @@ private:
           scales(scale_bytes * (end - first));
       for (uint64_t row = first; row < end; ++row) {
         read_row(*planned.tensor, row, weights.data());
-        layout.encode_row(options.scales, weights.data(),
+        layout.encode_row(options.scales, weights.data(), importance.data(),
                           codes.data() + (row - first) * code_bytes,
                           scales.data() + (row - first) * scale_bytes,
                           numbers.data());
@@ -336,7 +340,7 @@ private:
   }
   uint64_t jobs() const { return (rows() + step() - 1) / step(); }
 
-  const Planned &planned;
+  const FolderTensor &planned;
   const QuantizeOptions &options;
   const PartFile &file;
   Progress progress;
@@ -348,7 +352,7 @@ private:
 // The folder
 //===----------------------------------------------------------------------===//
 
-static void expect_writable(const QuantizeOptions &options) {
+static void expect_writable_folder(const QuantizeOptions &options) {
   std::error_code failure;
   const std::string output = options.output.string();
   if (fs::equivalent(options.output, options.model, failure))
@@ -397,7 +401,7 @@ static void write_text(const fs::path &path, const std::string &text) {
 }
 
 /// What decides about the weights' bytes beside their file's header.
-static std::string journal_key(const Plan &plan,
+static std::string journal_key(const FolderPlan &plan,
                                const QuantizeOptions &options) {
   Json files = Json::array();
   for (const auto &file : plan.files)
@@ -406,6 +410,7 @@ static std::string journal_key(const Plan &plan,
   return Json{{"quantize_folder", 1},
               {"format", format_name(options.format)},
               {"scales", int(options.scales)},
+              {"importance", options.importance.digest()},
               {"files", files},
               {"bytes", plan.bytes}}
       .dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -413,8 +418,8 @@ static std::string journal_key(const Plan &plan,
 
 QuantizedModel quantize_folder(const QuantizeOptions &options,
                                const QuantizeProgress &progress) {
-  expect_writable(options);
-  const Plan plan = make_plan(options);
+  expect_writable_folder(options);
+  const FolderPlan plan = make_folder_plan(options);
   QuantizedModel model = describe(plan, options.format);
   uint64_t all = 0, done = 0;
   for (const QuantizedTensor &tensor : model.tensors)
@@ -433,7 +438,7 @@ QuantizedModel quantize_folder(const QuantizeOptions &options,
     model.resumed = resume(file, journal, key, plan.header, plan.bytes,
                            plan.tensors.size());
     for (size_t i = 0; i < plan.tensors.size(); ++i) {
-      const Planned &tensor = plan.tensors[i];
+      const FolderTensor &tensor = plan.tensors[i];
       if (i < model.resumed) {
         model.tensors[i].error = journal.complete()[i];
         done += tensor.elements();

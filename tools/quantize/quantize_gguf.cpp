@@ -29,15 +29,15 @@ using nlohmann::json;
 namespace {
 
 /// A tensor on its way.
-struct Planned {
+struct FileTensor {
   SourceTensor source;
   GgufEntry entry;
   uint64_t offset = 0;
 };
 
-struct Plan {
+struct FilePlan {
   ModelSource source;
-  std::vector<Planned> tensors;
+  std::vector<FileTensor> tensors;
   std::string header;
   uint64_t bytes = 0;
 };
@@ -116,8 +116,8 @@ static uint64_t file_type(DataType type) {
   }
 }
 
-static Plan make_plan(const QuantizeOptions &options) {
-  Plan plan{open_source(options.model, options.no_tokenizer), {}, {}, 0};
+static FilePlan make_file_plan(const QuantizeOptions &options) {
+  FilePlan plan{open_source(options.model, options.no_tokenizer), {}, {}, 0};
   GgufHeader &header = plan.source.header;
   header.integer("general.file_type", file_type(options.format));
   header.integer("general.quantization_version", 2);
@@ -136,17 +136,17 @@ static Plan make_plan(const QuantizeOptions &options) {
     offset = GgufHeader::aligned(offset + entries.back().bytes());
   }
   plan.header = header.bytes(entries);
-  for (Planned &tensor : plan.tensors)
+  for (FileTensor &tensor : plan.tensors)
     tensor.offset += plan.header.size();
   plan.bytes = plan.header.size() + offset;
   return plan;
 }
 
-static QuantizedModel describe(const Plan &plan) {
+static QuantizedModel describe(const FilePlan &plan) {
   QuantizedModel model;
   model.bytes = plan.bytes;
   model.notes = plan.source.notes;
-  for (const Planned &tensor : plan.tensors)
+  for (const FileTensor &tensor : plan.tensors)
     model.tensors.push_back({tensor.entry.name, tensor.entry.shape,
                              tensor.source.type(), tensor.entry.type,
                              tensor.source.elements(), tensor.entry.bytes(),
@@ -155,7 +155,7 @@ static QuantizedModel describe(const Plan &plan) {
 }
 
 QuantizedModel plan_gguf(const QuantizeOptions &options) {
-  return describe(make_plan(options));
+  return describe(make_file_plan(options));
 }
 
 //===----------------------------------------------------------------------===//
@@ -163,7 +163,7 @@ QuantizedModel plan_gguf(const QuantizeOptions &options) {
 //===----------------------------------------------------------------------===//
 
 /// What decides about a file's bytes beside its header.
-static std::string journal_key(const Plan &plan,
+static std::string journal_key(const FilePlan &plan,
                                const QuantizeOptions &options) {
   json files = json::array();
   for (const auto &file : plan.source.files)
@@ -171,6 +171,7 @@ static std::string journal_key(const Plan &plan,
                      file->changed()});
   return json{{"quantize", 1},
               {"scales", int(options.scales)},
+              {"importance", options.importance.digest()},
               {"files", files},
               {"bytes", plan.bytes}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
@@ -182,9 +183,10 @@ static std::string journal_key(const Plan &plan,
 
 /// Encodes elements of a row; `numbers` gets what they are read as.
 static void encode_row(DataType type, ScaleChoice scales, const float *weights,
-                       uint64_t count, std::byte *bytes, float *numbers) {
+                       const float *importance, uint64_t count,
+                       std::byte *bytes, float *numbers) {
   if (is_quantised(type)) {
-    encode(type, scales, weights, count, bytes);
+    encode(type, scales, weights, importance, count, bytes);
     dequantise(type, bytes, 0, count, numbers);
     return;
   }
@@ -198,18 +200,21 @@ static void encode_row(DataType type, ScaleChoice scales, const float *weights,
 }
 
 /// Rows from `first` to `end`, into the file.
-static ErrorSum write_rows(const Planned &tensor,
+static ErrorSum write_rows(const FileTensor &tensor,
                            const QuantizeOptions &options, uint64_t first,
                            uint64_t end, const PartFile &file) {
   const uint64_t columns = tensor.source.columns();
   const StoredBlock block = stored_block(tensor.entry.type);
   const uint64_t row_bytes = columns / block.elements * block.bytes;
   std::vector<float> weights(columns), numbers(columns);
+  const std::vector<float> importance =
+      options.importance.of(tensor.source.origin, columns);
   std::vector<std::byte> bytes(row_bytes * (end - first));
   ErrorSum sum;
   for (uint64_t row = first; row < end; ++row) {
     tensor.source.read_row(row, weights.data());
-    encode_row(tensor.entry.type, options.scales, weights.data(), columns,
+    encode_row(tensor.entry.type, options.scales, weights.data(),
+               importance.data(), columns,
                bytes.data() + (row - first) * row_bytes, numbers.data());
     sum.add(weights.data(), numbers.data(), columns,
             options.model.string() + ": tensor " + tensor.entry.name);
@@ -220,7 +225,7 @@ static ErrorSum write_rows(const Planned &tensor,
 
 /// Writes a tensor; its error.
 static double
-write_tensor(const Planned &tensor, const QuantizeOptions &options,
+write_tensor(const FileTensor &tensor, const QuantizeOptions &options,
              const PartFile &file,
              const std::function<void(uint64_t elements)> &progress) {
   constexpr uint64_t elements_of_job = 1 << 18;
@@ -239,7 +244,7 @@ write_tensor(const Planned &tensor, const QuantizeOptions &options,
   return ErrorSum::relative(sums);
 }
 
-static void expect_writable(const QuantizeOptions &options) {
+static void expect_writable_file(const QuantizeOptions &options) {
   const fs::path &output = options.output;
   std::error_code failure;
   if (fs::is_directory(output, failure))
@@ -252,8 +257,8 @@ static void expect_writable(const QuantizeOptions &options) {
 
 QuantizedModel quantize_gguf(const QuantizeOptions &options,
                              const QuantizeProgress &progress) {
-  expect_writable(options);
-  const Plan plan = make_plan(options);
+  expect_writable_file(options);
+  const FilePlan plan = make_file_plan(options);
   QuantizedModel model = describe(plan);
   uint64_t all = 0;
   for (const QuantizedTensor &tensor : model.tensors)
@@ -268,7 +273,7 @@ QuantizedModel quantize_gguf(const QuantizeOptions &options,
       resume(file, journal, key, plan.header, plan.bytes, plan.tensors.size());
   uint64_t done = 0;
   for (size_t i = 0; i < plan.tensors.size(); ++i) {
-    const Planned &tensor = plan.tensors[i];
+    const FileTensor &tensor = plan.tensors[i];
     if (i < model.resumed) {
       model.tensors[i].error = journal.complete()[i];
       done += tensor.source.elements();

@@ -5,6 +5,7 @@
 
 #include "runtime/weights/data_type.h"
 #include "tools/quantize/encoder.h"
+#include "tools/quantize/importance.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,6 +27,8 @@ struct QuantizeOptions {
   /// head; else what llama.cpp takes beside the format.
   std::optional<DataType> head;
   ScaleChoice scales = ScaleChoice::Search;
+  /// By which a search of scales counts errors.
+  Importance importance;
   bool no_tokenizer = false;
   /// 0: as many as the machine has cores.
   unsigned threads = 0;

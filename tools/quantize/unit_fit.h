@@ -4,6 +4,8 @@
 // `high`. The functions here fit scale and offset in real numbers; what a
 // format rounds them to is up to its encoder.
 //
+// Errors are sums of squares, each times the importance of its weight.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_TOOLS_QUANTIZE_UNIT_FIT_H
@@ -11,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 namespace baton {
 
@@ -41,15 +44,25 @@ inline float inverse_of(float scale) {
   return std::isfinite(inverse) ? inverse : 0;
 }
 
+/// Weights, and how much the squared error of each counts.
+struct Weighted {
+  const float *weights, *importance;
+
+  Weighted from(uint64_t first) const {
+    return {weights + first, importance + first};
+  }
+};
+
 /// The squared error of a unit by a scale and an offset.
 template <unsigned size>
-float error_of(const float *weights, UnitFit fit, NumberRange range) {
+float error_of(Weighted unit, UnitFit fit, NumberRange range) {
+  const auto [weights, importance] = unit;
   const float inverse = inverse_of(fit.scale);
   float sum = 0;
   for (unsigned i = 0; i < size; ++i) {
     const float number = number_of(weights[i], fit.offset, inverse, range);
     const float error = weights[i] - (fit.scale * number + fit.offset);
-    sum += error * error;
+    sum += importance[i] * (error * error);
   }
   return sum;
 }
@@ -74,8 +87,8 @@ template <unsigned size> float largest_of(const float *weights) {
 inline constexpr int range_trials = 10;
 
 /// The scale, without an offset, of the least squared error that was found.
-template <unsigned size>
-UnitFit fit_scale(const float *weights, NumberRange range) {
+template <unsigned size> UnitFit fit_scale(Weighted unit, NumberRange range) {
+  const auto [weights, importance] = unit;
   const float largest = largest_of<size>(weights);
   UnitFit best;
   float most = 0;
@@ -88,8 +101,8 @@ UnitFit fit_scale(const float *weights, NumberRange range) {
       float products = 0, squares = 0;
       for (unsigned i = 0; i < size; ++i) {
         const float number = number_of(weights[i], 0, inverse, range);
-        products += weights[i] * number;
-        squares += number * number;
+        products += importance[i] * (weights[i] * number);
+        squares += importance[i] * (number * number);
       }
       // What is left of the sum of squares is the error.
       const float gain = squares > 0 ? products * products / squares : 0;
@@ -104,17 +117,18 @@ UnitFit fit_scale(const float *weights, NumberRange range) {
 /// The scale and offset that fit the numbers by which `trial` has the weights.
 /// An offset above `most_offset` is that.
 template <unsigned size>
-UnitFit refit(const float *weights, UnitFit trial, NumberRange range,
+UnitFit refit(Weighted unit, UnitFit trial, NumberRange range,
               float most_offset) {
-  constexpr float count = size;
+  const auto [weights, importance] = unit;
   const float inverse = inverse_of(trial.scale);
-  float numbers = 0, squares = 0, products = 0, sum = 0;
+  float count = 0, numbers = 0, squares = 0, products = 0, sum = 0;
   for (unsigned i = 0; i < size; ++i) {
     const float number = number_of(weights[i], trial.offset, inverse, range);
-    numbers += number;
-    squares += number * number;
-    products += weights[i] * number;
-    sum += weights[i];
+    count += importance[i];
+    numbers += importance[i] * number;
+    squares += importance[i] * (number * number);
+    products += importance[i] * (weights[i] * number);
+    sum += importance[i] * weights[i];
   }
   const float determinant = count * squares - numbers * numbers;
   if (determinant <= 0)
@@ -129,20 +143,21 @@ UnitFit refit(const float *weights, UnitFit trial, NumberRange range,
 /// Scale, which is positive, and offset, at most `most_offset`, of the least
 /// squared error that was found; numbers begin with 0.
 template <unsigned size>
-UnitFit fit_affine(const float *weights, NumberRange range, float most_offset) {
-  const auto [low, high] = std::minmax_element(weights, weights + size);
+UnitFit fit_affine(Weighted unit, NumberRange range, float most_offset) {
+  const auto [low, high] =
+      std::minmax_element(unit.weights, unit.weights + size);
   const float least = std::min(*low, most_offset);
   UnitFit best = {(*high - least) / range.high, least};
   if (best.scale <= 0)
     return {0, least};
-  float error = error_of<size>(weights, best, range);
+  float error = error_of<size>(unit, best, range);
   for (int trial = -range_trials; trial <= range_trials; ++trial) {
     UnitFit fit = {(*high - least) /
                        (range.high + static_cast<float>(trial) / range_trials),
                    least};
     for (int round = 0; round < 2; ++round) {
-      fit = refit<size>(weights, fit, range, most_offset);
-      const float own = error_of<size>(weights, fit, range);
+      fit = refit<size>(unit, fit, range, most_offset);
+      const float own = error_of<size>(unit, fit, range);
       if (own < error) {
         error = own;
         best = fit;

@@ -31,6 +31,8 @@ ONLY_WITH = (
     ("tools/batonc/quantize.*", "quantize"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
+    # Whoever writes safetensors files.
+    ("runtime/train/safetensors_writer.*", None), ("runtime/train/checked_file.*", None),
     ("runtime/train/*", "train"),
     ("runtime/tokenizer/*", "text"),
     ("runtime/trace/*", "trace"),
@@ -41,6 +43,7 @@ ONLY_WITH = (
     ("runtime/main/generate_command.*", "generate"),
     ("runtime/decode/sampler.*", "generate"), ("runtime/decode/output_queue.*", "generate"),
     ("runtime/main/logits_command.*", "logits"), ("runtime/decode/scoring.*", "logits"),
+    ("runtime/main/calibrate_command.*", "calibrate"), ("runtime/execute/input_squares.*", "calibrate"),
     ("runtime/main/bench_command.*", "bench"), ("runtime/execute/machine_speed.*", "bench"),
     ("runtime/main/info_command.*", "info"),
     ("runtime/batch/*", "batch"), ("runtime/main/batch_command.*", "batch"),
@@ -130,7 +133,7 @@ FEATURES = {
     "explain": r"explain",
     "tune": r"\btun(e|ing)\b",
     "compare": r"\bcompare\b",
-    "quantize": r"\bquantize\b",
+    "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b",
     # Of a program: bench measures what generates.
     "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
     "batch": r"max.batch",

@@ -7,6 +7,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/host_execution.h"
 #include "runtime/execute/npy.h"
+#include "runtime/execute/value_dump.h"
 
 #include <gtest/gtest.h>
 

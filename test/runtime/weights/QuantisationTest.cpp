@@ -231,7 +231,7 @@ TEST_F(QuantisedFolder, RefusesWordsThatDoNotFit) {
                  "tensor \"x.g_idx\" has inputs in the order of their "
                  "activations (act-order, desc_act), which is not supported");
   for (unsigned i = 0; i < 64; ++i)
-    index.values[i] = i / 32;
+    index.values[i] = i < 32 ? 0 : 1;
   expect_found(gptq, with(tensors, index), DataType::Int4_G32, -0.5f);
   expect_refused(
       R"({"quant_method": "gptq", "group_size": 32, "desc_act": true})",

@@ -39,26 +39,38 @@ Bytes bytes_of_hex(const std::string &hex) {
   return bytes;
 }
 
+/// Without an importance, all weights have the same.
 Bytes encoded(DataType type, ScaleChoice scales,
-              const std::vector<float> &weights) {
+              const std::vector<float> &weights,
+              std::vector<float> importance = {}) {
   const StoredBlock size = stored_block(type);
   Bytes blocks(weights.size() / size.elements * size.bytes);
-  encode(type, scales, weights.data(), weights.size(), blocks.data());
+  if (importance.empty())
+    importance.resize(weights.size(), 1);
+  encode(type, scales, weights.data(), importance.data(), weights.size(),
+         blocks.data());
   return blocks;
 }
 
-/// Of each block.
-std::vector<double> squared_errors(DataType type, ScaleChoice scales,
-                                   const std::vector<float> &weights) {
-  const Bytes blocks = encoded(type, scales, weights);
+/// Of each block, whose weights count by `importance`.
+std::vector<double> squared_errors(DataType type, const Bytes &blocks,
+                                   const std::vector<float> &weights,
+                                   const std::vector<float> &importance) {
   std::vector<float> numbers(weights.size());
   dequantise(type, blocks.data(), 0, numbers.size(), numbers.data());
   std::vector<double> errors(weights.size() / stored_block(type).elements);
   for (size_t i = 0; i < weights.size(); ++i) {
     const double error = double(weights[i]) - double(numbers[i]);
-    errors[i / stored_block(type).elements] += error * error;
+    errors[i / stored_block(type).elements] +=
+        double(importance[i]) * error * error;
   }
   return errors;
+}
+
+std::vector<double> squared_errors(DataType type, ScaleChoice scales,
+                                   const std::vector<float> &weights) {
+  return squared_errors(type, encoded(type, scales, weights), weights,
+                        std::vector<float>(weights.size(), 1));
 }
 
 double sum_of(const std::vector<double> &values) {
@@ -131,6 +143,34 @@ TEST(Encoder, ASearchIsNeverWorseThanTheLargest) {
     for (size_t i = 0; i < largest.size(); ++i)
       EXPECT_LE(search[i], largest[i]) << name << ", block " << i;
     EXPECT_LT(sum_of(search), sum_of(largest)) << name;
+  }
+}
+
+TEST(Encoder, ASearchHeedsHowMuchEachErrorCounts) {
+  const std::vector<float> weights = normal_weights(256 * 64);
+  std::mt19937 generator(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> importance(weights.size());
+  for (float &number : importance)
+    number = std::exp(2 * normal(generator));
+  for (auto [name, type] : types) {
+    const auto errors = [&](const Bytes &blocks) {
+      return squared_errors(type, blocks, weights, importance);
+    };
+    const auto largest =
+        errors(encoded(type, ScaleChoice::Largest, weights, importance));
+    const auto heeding =
+        errors(encoded(type, ScaleChoice::Search, weights, importance));
+    const auto heedless = errors(encoded(type, ScaleChoice::Search, weights));
+    for (size_t i = 0; i < largest.size(); ++i)
+      EXPECT_LE(heeding[i], largest[i]) << name << ", block " << i;
+    EXPECT_LT(sum_of(heeding), 0.95 * sum_of(heedless)) << name;
+    // What all count alike, in whatever units, does not matter. A power of two
+    // rounds nothing.
+    EXPECT_EQ(encoded(type, ScaleChoice::Search, weights,
+                      std::vector<float>(weights.size(), 4)),
+              encoded(type, ScaleChoice::Search, weights))
+        << name;
   }
 }
 

@@ -29,13 +29,19 @@ float largest_in(const std::vector<float> &weights) {
   return largest;
 }
 
+Nvfp4Block encode(ScaleChoice scales, const float *weights,
+                  float tensor_scale) {
+  const std::vector<float> importance(size, 1);
+  return encode_nvfp4(scales, weights, importance.data(), tensor_scale);
+}
+
 std::vector<double> squared_errors(ScaleChoice scales,
                                    const std::vector<float> &weights) {
   const float tensor_scale = nvfp4_tensor_scale(largest_in(weights));
   std::vector<double> errors;
   for (size_t i = 0; i < weights.size(); i += size) {
     float numbers[size];
-    decode_nvfp4(encode_nvfp4(scales, &weights[i], tensor_scale), tensor_scale,
+    decode_nvfp4(encode(scales, &weights[i], tensor_scale), tensor_scale,
                  numbers);
     double sum = 0;
     for (unsigned k = 0; k < size; ++k)
@@ -50,7 +56,7 @@ TEST(Nvfp4, NumbersOfAnExactBlockComeBack) {
   const float weights[size] = {0, 1,  2,  3,  4,  6,  8,  12,
                                0, -1, -2, -3, -4, -6, -8, -12};
   for (ScaleChoice scales : {ScaleChoice::Largest, ScaleChoice::Search}) {
-    const Nvfp4Block block = encode_nvfp4(scales, weights, 1);
+    const Nvfp4Block block = encode(scales, weights, 1);
     EXPECT_EQ(block.scale, 0x40);
     EXPECT_EQ(block.numbers[0], 0x10);
     EXPECT_EQ(block.numbers[3], 0x76);
@@ -66,21 +72,38 @@ TEST(Nvfp4, TheLargestScaleIsE4m3s) {
   std::vector<float> weights = normal(size);
   weights[3] = 100;
   const float scale = nvfp4_tensor_scale(100);
-  const Nvfp4Block block =
-      encode_nvfp4(ScaleChoice::Largest, weights.data(), scale);
+  const Nvfp4Block block = encode(ScaleChoice::Largest, weights.data(), scale);
   EXPECT_EQ(block.scale, 0x7e);
   float numbers[size];
   decode_nvfp4(block, scale, numbers);
   EXPECT_NEAR(numbers[3], 100, 1e-4);
 }
 
+TEST(Nvfp4, ASearchHeedsHowMuchEachErrorCounts) {
+  // The 7 alone would take the scale 3.5 of two, the others 0.25.
+  const float weights[size] = {7,    0.25f, 0.5f, 0.25f, 0.5f, 0.25f,
+                               0.5f, 0.25f, 0.5f, 0.25f, 0.5f, 0.25f,
+                               0.5f, 0.25f, 0.5f, 0.25f};
+  std::vector<float> importance(size, 1e-3f);
+  const auto error_of_first = [&](float counts) {
+    importance[0] = counts;
+    float numbers[size];
+    decode_nvfp4(
+        encode_nvfp4(ScaleChoice::Search, weights, importance.data(), 0.01f),
+        0.01f, numbers);
+    return std::fabs(numbers[0] - weights[0]);
+  };
+  EXPECT_LT(error_of_first(1e3f), 0.1f);
+  EXPECT_GT(error_of_first(1e-6f), error_of_first(1e3f));
+}
+
 TEST(Nvfp4, ZerosAreZeros) {
   const float zeros[size] = {};
   float numbers[size];
-  decode_nvfp4(encode_nvfp4(ScaleChoice::Search, zeros, 0.1f), 0.1f, numbers);
+  decode_nvfp4(encode(ScaleChoice::Search, zeros, 0.1f), 0.1f, numbers);
   for (float number : numbers)
     EXPECT_EQ(number, 0);
-  decode_nvfp4(encode_nvfp4(ScaleChoice::Search, zeros, 0), 0, numbers);
+  decode_nvfp4(encode(ScaleChoice::Search, zeros, 0), 0, numbers);
   for (float number : numbers)
     EXPECT_EQ(number, 0);
 }

@@ -1,6 +1,6 @@
 """What llama.cpp computes with trained models: tokens of texts, and logits of greedy continuations.
 
-    python3 test/golden/trained/llama_cpp.py smollm2 FILE.gguf         # rewrites smollm2.json
+    python3 test/golden/trained/by_llama_cpp.py smollm2 FILE.gguf         # rewrites smollm2.json
 
 FILE is what tools/fetch-model fetches. It is evaluated as it is, and with its numbers in F32, as
 package gguf dequantises them, for llama.cpp rounds activations to 8 bits where weights are
@@ -68,8 +68,7 @@ def best_two(row):
 
 def perplexity(model, text):
     """As batonc compare defines it."""
-    tokens = model.tokenize(text.encode(), add_bos=False, special=False)
-    begin = tokens_of(model, "")
+    begin, tokens = tokens_of(model, ""), tokens_of(model, text)
     losses = []
     for first in range(0, len(tokens) - WINDOW + 1, WINDOW):
         window = begin + tokens[first + len(begin):first + WINDOW]
