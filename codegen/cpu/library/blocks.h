@@ -511,6 +511,9 @@ BATON_INLINE void for_each_weight(const Block *const *panels, Body body) {
   }
 }
 
+/// How far ahead a stream of blocks is asked for.
+constexpr int64_t bytes_ahead = 1024;
+
 template <int Rows, int Panels, typename Block>
 BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
                                   int64_t x_stride,
@@ -527,9 +530,22 @@ BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
   BATON_UNROLL
   for (int panel = 0; panel < Panels; ++panel)
     places[panel] = blocks_at(panels + panel * panel_stride);
+  // Behind a panel's end comes what this stream reads next: the panel of the
+  // next tile.
+  const uint8_t *end = reinterpret_cast<const uint8_t *>(panels + panel_stride);
   for (int64_t begin = 0; begin < k; begin += inputs) {
+    const auto *next =
+        reinterpret_cast<const uint8_t *>(places[0]) + bytes_ahead;
+    if (next >= end)
+      next += (Panels - 1) * panel_stride;
     for_each_weight<Panels>(
         places, [&](int depth, const Vector *weights) BATON_INLINE_LAMBDA {
+          // A line of bits is loaded for each group, and one of scales.
+          if (depth % Reader<Block>::group == 0)
+            BATON_UNROLL
+          for (int panel = 0; panel < Panels; ++panel)
+            __builtin_prefetch(next + panel * panel_stride +
+                               depth / Reader<Block>::group * 64);
           BATON_UNROLL
           for (int row = 0; row < Rows; ++row)
             BATON_UNROLL

@@ -133,7 +133,7 @@ BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
 /// Panels that run at once for a lone row, whose chains have to hide the
 /// latency of an FMA; decoding hides some of it.
 template <typename Weight>
-constexpr int lone_row_panels = is_quantised<Weight> ? 2 : 4;
+constexpr int lone_row_panels = is_quantised<Weight> ? 4 : 4;
 
 /// Rows, panels and depth of a deep product: the part of one panel that is in
 /// use stays in L1, the rows' part in L2 for all panels, the sums on the stack.
