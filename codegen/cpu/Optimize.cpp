@@ -1,7 +1,7 @@
 //===- Optimize.cpp - from emitted to optimised IR ------------------------===//
 
 #include "codegen/cpu/Optimize.h"
-#include "codegen/cpu/ByteProducts.h"
+#include "codegen/cpu/MachineBodies.h"
 #include "codegen/cpu/Touches.h"
 #include "codegen/cpu/WideAccesses.h"
 
@@ -100,7 +100,7 @@ Error baton::cpu::optimize(Module &module, TargetMachine &machine,
                              "', expected 'thread' or 'address'");
   setAttributes(module, machine, sanitize);
   keepPrefetchOutOfLine(module);
-  chooseByteProducts(module, machine);
+  chooseMachineBodies(module, machine);
   internalizeModule(module, [](const GlobalValue &value) {
     return value.getName() == "baton_program" ||
            value.getName() == "baton_execution_factory" ||

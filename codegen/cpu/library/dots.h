@@ -2,7 +2,7 @@
 //
 // Sums are exact, whatever computes them. Code generation gives these functions
 // the body that the chosen CPU has instructions for
-// (codegen/cpu/ByteProducts.h); what dots.cpp says is for all others. Vectors
+// (codegen/cpu/MachineBodies.h); what dots.cpp says is for all others. Vectors
 // lie in memory, which inlining makes registers.
 //
 //===----------------------------------------------------------------------===//

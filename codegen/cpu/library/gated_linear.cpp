@@ -52,7 +52,8 @@ gated_linear(Real *__restrict out, int64_t out_stride, const Real *__restrict x,
   }
   for (int64_t panel = 0; panel < panel_count;) {
     const Weight *source = panels + 2 * panel * panel_stride;
-    if (rows == 1 && panel_count - panel >= 2 && !is_quantised<Weight>) {
+    if (rows == 1 && panel_count - panel >= 2 &&
+        takes_lone_row_panels<Weight>()) {
       multiply_panels<1, 4>(tile, x, x_stride, source, panel_stride, k);
       finish(tile, tile + lanes, 0, 0, 1, panel);
       finish(tile + 2 * lanes, tile + 3 * lanes, 0, 0, 1, panel + 1);

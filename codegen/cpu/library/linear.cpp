@@ -53,10 +53,11 @@ linear(Real *out, int64_t out_stride, const Real *__restrict x,
     const int64_t left = panel_count - panel;
     const Weight *source = panels + panel * panel_stride;
     int64_t width = 1;
-    if (rows == 1 && left >= lone_row_panels<Weight>) {
-      width = lone_row_panels<Weight>;
-      multiply_panels<1, lone_row_panels<Weight>>(tile, x, x_stride, source,
-                                                  panel_stride, k);
+    if (rows == 1 && left >= lone_row_panels &&
+        takes_lone_row_panels<Weight>()) {
+      width = lone_row_panels;
+      multiply_panels<1, lone_row_panels>(tile, x, x_stride, source,
+                                          panel_stride, k);
     } else if (rows == 1 && left >= 2) {
       multiply_panels<1, 2>(tile, x, x_stride, source, panel_stride, k);
       width = 2;

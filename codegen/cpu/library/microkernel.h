@@ -9,6 +9,7 @@
 #ifndef BATON_CODEGEN_CPU_LIBRARY_MICROKERNEL_H
 #define BATON_CODEGEN_CPU_LIBRARY_MICROKERNEL_H
 
+#include "codegen/cpu/library/registers.h"
 #include "codegen/cpu/library/weights.h"
 
 namespace baton::cpu {
@@ -131,9 +132,16 @@ BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
 }
 
 /// Panels that run at once for a lone row, whose chains have to hide the
-/// latency of an FMA; decoding hides some of it.
-template <typename Weight>
-constexpr int lone_row_panels = is_quantised<Weight> ? 4 : 4;
+/// latency of an FMA.
+constexpr int lone_row_panels = 4;
+
+/// Whether they do. Sums, scales and offsets of four panels of blocks take 24
+/// registers of AVX2, of which there are 16: with two it decodes faster.
+template <typename Weight> BATON_INLINE bool takes_lone_row_panels() {
+  if constexpr (is_quantised<Weight>)
+    return baton_has_many_registers();
+  return true;
+}
 
 /// Rows, panels and depth of a deep product: the part of one panel that is in
 /// use stays in L1, the rows' part in L2 for all panels, the sums on the stack.

@@ -1,6 +1,6 @@
-//===- ByteProducts.cpp - products of bytes by a CPU's instructions -------===//
+//===- MachineBodies.cpp - functions that depend on the machine -----------===//
 
-#include "codegen/cpu/ByteProducts.h"
+#include "codegen/cpu/MachineBodies.h"
 
 #include "codegen/cpu/library/dots.h"
 
@@ -108,21 +108,32 @@ static void writeSigned(Writer writer) {
                                : writer.addPairs(sums, writer.pairs(sizes, x)));
 }
 
-void baton::cpu::chooseByteProducts(Module &module,
-                                    const TargetMachine &machine) {
+/// Has the module's function of that name inlined; null if there is none.
+static Function *inlined(Module &module, StringRef name) {
+  Function *function = module.getFunction(name);
+  if (!function || function->isDeclaration())
+    return nullptr;
+  function->removeFnAttr(Attribute::NoInline);
+  function->addFnAttr(Attribute::AlwaysInline);
+  return function;
+}
+
+void baton::cpu::chooseMachineBodies(Module &module,
+                                     const TargetMachine &machine) {
   const MCSubtargetInfo &cpu = *machine.getMCSubtargetInfo();
   const bool isX86 = machine.getTargetTriple().getArch() == Triple::x86_64;
   const bool hasPairs = isX86 && cpu.checkFeatures("+avx2");
   const bool hasDots = hasPairs && (cpu.checkFeatures("+avxvnni") ||
                                     cpu.checkFeatures("+avx512vnni,+avx512vl"));
   for (auto [name, write] : {std::pair("baton_dots_unsigned", &writeUnsigned),
-                             std::pair("baton_dots_signed", &writeSigned)}) {
-    Function *function = module.getFunction(name);
-    if (!function || function->isDeclaration())
-      continue;
-    if (hasPairs)
+                             std::pair("baton_dots_signed", &writeSigned)})
+    if (Function *function = inlined(module, name); function && hasPairs)
       write(Writer(*function, hasDots));
-    function->removeFnAttr(Attribute::NoInline);
-    function->addFnAttr(Attribute::AlwaysInline);
+
+  if (Function *function = inlined(module, "baton_has_many_registers")) {
+    function->deleteBody();
+    IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", function));
+    builder.CreateRet(ConstantInt::get(
+        function->getReturnType(), isX86 && cpu.checkFeatures("+avx512vl")));
   }
 }
