@@ -84,6 +84,25 @@ private:
   FixedVectorType *words, *halves, *bytes;
 };
 
+/// baton_dots_wide() by one instruction.
+void writeWide(Function &function) {
+  function.deleteBody();
+  // CPUs that prefer shorter vectors have none of 64 bytes without.
+  function.addFnAttr("min-legal-vector-width", "512");
+  LLVMContext &context = function.getContext();
+  IRBuilder<> builder(BasicBlock::Create(context, "", &function));
+  auto *words =
+      FixedVectorType::get(builder.getInt32Ty(), baton::cpu::wide_dot_lanes);
+  auto load = [&](unsigned argument) -> Value * {
+    return builder.CreateAlignedLoad(words, function.getArg(argument),
+                                     Align(4));
+  };
+  Value *sums = builder.CreateIntrinsic(Intrinsic::x86_avx512_vpdpbusd_512, {},
+                                        {load(0), load(1), load(2)});
+  builder.CreateAlignedStore(sums, function.getArg(0), Align(4));
+  builder.CreateRetVoid();
+}
+
 } // namespace
 
 static void writeUnsigned(Writer writer) {
@@ -118,6 +137,16 @@ static Function *inlined(Module &module, StringRef name) {
   return function;
 }
 
+/// Has the function of that name say so.
+static void answer(Module &module, StringRef name, bool value) {
+  Function *function = inlined(module, name);
+  if (!function)
+    return;
+  function->deleteBody();
+  IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", function));
+  builder.CreateRet(ConstantInt::get(function->getReturnType(), value));
+}
+
 void baton::cpu::chooseMachineBodies(Module &module,
                                      const TargetMachine &machine) {
   const MCSubtargetInfo &cpu = *machine.getMCSubtargetInfo();
@@ -130,10 +159,11 @@ void baton::cpu::chooseMachineBodies(Module &module,
     if (Function *function = inlined(module, name); function && hasPairs)
       write(Writer(*function, hasDots));
 
-  if (Function *function = inlined(module, "baton_has_many_registers")) {
-    function->deleteBody();
-    IRBuilder<> builder(BasicBlock::Create(module.getContext(), "", function));
-    builder.CreateRet(ConstantInt::get(
-        function->getReturnType(), isX86 && cpu.checkFeatures("+avx512vl")));
-  }
+  const bool hasWideDots = isX86 && cpu.checkFeatures("+avx512vnni,+avx512bw");
+  if (Function *function = inlined(module, "baton_dots_wide");
+      function && hasWideDots)
+    writeWide(*function);
+  answer(module, "baton_has_wide_dots", hasWideDots);
+  answer(module, "baton_has_many_registers",
+         isX86 && cpu.checkFeatures("+avx512vl"));
 }

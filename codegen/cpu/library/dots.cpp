@@ -49,3 +49,18 @@ extern "C" __attribute__((noinline)) void
 baton_dots_signed(int32_t *sums, const uint32_t *weights, uint32_t x) {
   add(sums, products(weights, x));
 }
+
+#ifndef BATON_HAS_WIDE_DOTS
+#define BATON_HAS_WIDE_DOTS 0
+#endif
+extern "C" __attribute__((noinline)) int32_t baton_has_wide_dots() {
+  return BATON_HAS_WIDE_DOTS;
+}
+
+extern "C" __attribute__((noinline)) void
+baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b) {
+  for (int lane = 0; lane < wide_dot_lanes; ++lane)
+    for (int place = 0; place < 4; ++place)
+      sums[lane] += static_cast<uint8_t>(a[lane] >> (8 * place)) *
+                    static_cast<int8_t>(b[lane] >> (8 * place));
+}

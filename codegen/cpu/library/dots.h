@@ -17,6 +17,8 @@ namespace baton::cpu {
 /// Outputs that one call has sums of.
 constexpr int dot_lanes = 8;
 constexpr int dot_bytes = 4 * dot_lanes;
+constexpr int wide_dot_lanes = 16;
+constexpr int wide_dot_bytes = 4 * wide_dot_lanes;
 
 } // namespace baton::cpu
 
@@ -30,6 +32,13 @@ void baton_dots_unsigned(int32_t *sums, const uint32_t *weights, uint32_t first,
 
 /// The same of bytes with a sign, -128 to 127, and of four of them.
 void baton_dots_signed(int32_t *sums, const uint32_t *weights, uint32_t x);
+
+/// Whether one instruction computes the next function.
+int32_t baton_has_wide_dots();
+
+/// sums[lane] += the products of the four bytes of a[lane], 0 to 255, with
+/// those of b[lane], -128 to 127, of 16 lanes.
+void baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b);
 }
 
 #endif // BATON_CODEGEN_CPU_LIBRARY_DOTS_H

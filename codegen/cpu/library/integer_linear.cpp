@@ -3,8 +3,8 @@
 // Units of a block are sums of whole numbers, exact, which a scale of the
 // weights and one of the inputs makes a number that is added to the product.
 // One row is bound by reading the weights, 16 outputs of a panel at a time. Of
-// four rows sums of eight outputs stay in registers; a panel that some rows
-// have read is near for the next.
+// four rows sums of eight outputs stay in registers, or, with AVX-512, of eight
+// rows those of sixteen; a panel that some rows have read is near for the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,7 +99,8 @@ BATON_INLINE void multiply_unit(DotIntegers (&sums)[Rows][Parts],
     DotWords words[step];
     BATON_UNROLL
     for (int i = 0; i < step; ++i)
-      words[i] = bytes_of(block, unit, four + i, lane + part * dot_lanes);
+      words[i] =
+          bytes_of<dot_lanes>(block, unit, four + i, lane + part * dot_lanes);
     BATON_UNROLL
     for (int row = 0; row < Rows; ++row) {
       auto *sum = reinterpret_cast<int32_t *>(&sums[row][part]);
@@ -175,9 +176,76 @@ BATON_INLINE void multiply_outputs(Real *products, const Real *x,
                      sizeof total[row]);
 }
 
+/// The same of all 16 outputs, by dots of so many.
+template <int Rows, typename Block>
+BATON_INLINE void multiply_wide(Real *products, const Real *x, int64_t x_stride,
+                                const Block *panel, int64_t k) {
+  typedef Reader<Block> Read;
+  constexpr bool is_half = Read::unit < inputs_of_row;
+  auto dots = [](Integers &sums, Words a, Words b) BATON_INLINE_LAMBDA {
+    baton_dots_wide(reinterpret_cast<int32_t *>(&sums),
+                    reinterpret_cast<const uint32_t *>(&a),
+                    reinterpret_cast<const uint32_t *>(&b));
+  };
+  Vector total[Rows];
+  const QuantisedInputs *inputs[Rows];
+  BATON_UNROLL
+  for (int row = 0; row < Rows; ++row) {
+    inputs[row] = row_at(x, x_stride, row);
+    total[row] = splat(0.0f);
+  }
+  for (int64_t block = 0; block < k / Block::inputs; ++block, ++panel)
+    for (int unit = 0; unit < Block::inputs / Read::unit; ++unit) {
+      const int half = is_half ? unit % 2 : 0;
+      Integers sums[Rows], all(0);
+      BATON_UNROLL
+      for (int row = 0; row < Rows; ++row)
+        sums[row] = Integers(0);
+      BATON_UNROLL
+      for (int four = 0; four < Read::unit / 4; ++four) {
+        const Words weights = bytes_of<lanes>(*panel, unit, four, 0);
+        // Of bytes with a sign the inputs are 128 more, from 0 on.
+        if (has_sign<Block>)
+          dots(all, Words(0x01010101u), weights);
+        BATON_UNROLL
+        for (int row = 0; row < Rows; ++row) {
+          const uint32_t word =
+              four_of(*inputs[row], half * Read::unit + 4 * four);
+          if (has_sign<Block>)
+            dots(sums[row], Words(word ^ 0x80808080u), weights);
+          else
+            dots(sums[row], weights, Words(word));
+        }
+      }
+      const UnitScales scales = Read::scales(*panel, unit);
+      BATON_UNROLL
+      for (int row = 0; row < Rows; ++row) {
+        const QuantisedInputs &from = *inputs[row];
+        const int sum = is_half ? from.sums[half] : from.sums[0] + from.sums[1];
+        const Integers own =
+            has_sign<Block> ? sums[row] - 128 * all : sums[row];
+        total[row] = fma(
+            __builtin_convertvector(own, Vector),
+            __builtin_convertvector(scales.scale * Floats(from.scale), Vector),
+            total[row]);
+        if (!has_sign<Block>)
+          total[row] =
+              fma(__builtin_convertvector(scales.offset, Vector),
+                  splat(from.scale * static_cast<float>(sum)), total[row]);
+        if (!is_half || half)
+          ++inputs[row];
+      }
+    }
+  BATON_UNROLL
+  for (int row = 0; row < Rows; ++row)
+    store(products + row * lanes, total[row]);
+}
+
 /// Rows that one kernel takes of eight outputs, where there are so many; of
 /// single rows it takes all sixteen.
 constexpr int kernel_rows = 4;
+/// Rows that the wide one takes.
+constexpr int wide_rows = 8;
 
 /// products[row][16] of a panel and any number of rows.
 template <typename Block>
@@ -185,6 +253,10 @@ BATON_INLINE void multiply_panel(Real *products, const Real *x,
                                  int64_t x_stride, int64_t rows,
                                  const Block *panel, int64_t k) {
   int64_t row = 0;
+  if (baton_has_wide_dots())
+    for (; row + wide_rows <= rows; row += wide_rows)
+      multiply_wide<wide_rows>(products + row * lanes, x + row * x_stride,
+                               x_stride, panel, k);
   for (; row + kernel_rows <= rows; row += kernel_rows)
     for (int lane = 0; lane < lanes; lane += dot_lanes)
       multiply_outputs<kernel_rows, 1>(
