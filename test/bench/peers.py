@@ -31,6 +31,7 @@ parentheses: what bench calls undisturbed, if all layers ran as the fastest tent
 
 import argparse
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -350,9 +351,19 @@ def engine(arguments):
         given.append(arguments.batch)
     prefill, decode, logits = run(*given)
     numpy.save(arguments.out, logits)
-    import resource
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not ru_maxrss, which begins with that of the process that started this one.
+    with open("/proc/self/status") as status:
+        peak = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
     print(json.dumps({"prefill": prefill, "decode": decode, "peak": peak}))
+
+
+def in_child(function, *given):
+    """Elsewhere, so that this process stays small: what it starts has its ru_maxrss at least."""
+    child = multiprocessing.get_context("fork").Process(target=function, args=given)
+    child.start()
+    child.join()
+    if child.exitcode:
+        sys.exit(f"{function.__name__} failed")
 
 
 def can_import(modules):
@@ -365,7 +376,7 @@ def quantised(arguments, name, format):
     path = os.path.join(arguments.work, f"{name}-{format}.gguf")
     if not os.path.exists(path):
         source = os.path.join(arguments.work, f"{name}-bf16")
-        write_checkpoint(source, SHAPES[name], "bf16")
+        in_child(write_checkpoint, source, SHAPES[name], "bf16")
         subprocess.run([arguments.batonc, "quantize", source, "--format", format, "--no-tokenizer", "-o", path, "--quiet"],
                        check=True)
     return path
@@ -382,7 +393,7 @@ def peers_of(arguments, name, dtype, weights):
                 peers[peer] = weights
         elif peer == "llama.cpp":
             peers[peer] = weights + ".gguf"
-            write_gguf(peers[peer], weights, SHAPES[name], dtype)
+            in_child(write_gguf, peers[peer], weights, SHAPES[name], dtype)
         elif peer == "PyTorch":
             peers[peer] = weights
     return peers
@@ -396,7 +407,7 @@ def compare(arguments, name, dtype, workers):
         programs = {"Baton": [], "Baton int8": ["--activations=int8"]}
     else:
         weights = os.path.join(arguments.work, f"{name}-{dtype}")
-        write_checkpoint(weights, config, dtype)
+        in_child(write_checkpoint, weights, config, dtype)
         programs = {"Baton": []}
     positions = max(arguments.context, PROMPT) + arguments.decode + 8
     flags = ["--quiet", f"--max-seq={positions}"]
