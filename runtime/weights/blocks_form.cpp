@@ -32,11 +32,14 @@ namespace {
 /// `from`, where weight_blocks.h says.
 uint32_t gather(const StoredNumbers &block, unsigned first, unsigned bits,
                 unsigned from = 0) {
+  // Four numbers at a time, one in each byte.
+  const uint32_t mask = 0x01010101u * ((1u << bits) - 1);
   uint32_t word = 0;
-  for (unsigned i = 0; i < 32 / bits; ++i)
-    word |= (static_cast<uint32_t>(block.numbers[first + i]) >> from &
-             ((1u << bits) - 1))
-            << (8 * (i % 4) + bits * (i / 4));
+  for (unsigned run = 0; run < 8 / bits; ++run) {
+    uint32_t four;
+    std::memcpy(&four, block.numbers + first + 4 * run, sizeof four);
+    word |= (four >> from & mask) << (bits * run);
+  }
   return word;
 }
 

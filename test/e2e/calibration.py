@@ -14,6 +14,7 @@ import subprocess
 
 import programs
 import quantised_reader
+import quantised_writer
 from programs import Program, expect, rows_of, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -145,6 +146,9 @@ def test(arguments, scratch):
     run([os.path.join(ROOT, "tools/random-checkpoint"), other, "--hidden", 128, "--layers", LAYERS])
     refused("it is of another model", arguments.batonc, "quantize", other, "-o", os.path.join(scratch, "no"),
             "--format", "q4_0", "--importance", whole)
+    strange = os.path.join(scratch, "strange.safetensors")
+    quantised_writer.write(strange, {"other.weight": ("F32", [2], quantised_writer.floats("F32", [1.0, 2.0])[0])})
+    refused("has none of the model's tensors", *quantizing, "--importance", strange)
     fused = Program(arguments.batonc, model, os.path.join(scratch, "fused"))
     refused("compile with --disable-pass=norm-rewrites", fused.path, "calibrate", "--weights", model, "--data", text,
             "--out", os.path.join(scratch, "no.safetensors"))

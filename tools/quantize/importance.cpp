@@ -58,6 +58,16 @@ std::vector<float> Importance::of(const std::string &tensor,
   return values;
 }
 
+void Importance::expect_one_of(const std::vector<std::string> &tensors) const {
+  if (!squares.empty() && std::none_of(tensors.begin(), tensors.end(),
+                                       [&](const std::string &name) {
+                                         return squares.count(name);
+                                       }))
+    throw Error(path + ": has none of the model's tensors, but " +
+                quote_name(squares.begin()->first) +
+                ": it is of another model");
+}
+
 std::string Importance::digest() const {
   uint64_t hash = 0;
   for (const auto &[name, values] : squares) {

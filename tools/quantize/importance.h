@@ -21,15 +21,12 @@ public:
   /// Error that names the file, and a tensor that is no list of them.
   explicit Importance(const std::filesystem::path &file);
 
-  explicit operator bool() const { return !squares.empty(); }
-
   /// Numbers with the mean 1, at least a thousandth: an input that is never
   /// there on a text may be on another one. Throws Error where the linear has
   /// other inputs.
   std::vector<float> of(const std::string &tensor, uint64_t inputs) const;
-  bool knows(const std::string &tensor) const {
-    return squares.count(tensor) != 0;
-  }
+  /// Throws Error where it has numbers, and none of these tensors'.
+  void expect_one_of(const std::vector<std::string> &tensors) const;
 
   /// Differs where the numbers do.
   std::string digest() const;

@@ -158,8 +158,8 @@ static FolderPlan make_folder_plan(const QuantizeOptions &options) {
   const uint64_t group = LinearLayout::group_of(options.format);
   FolderPlan plan;
   plan.files = checkpoint.files();
-  std::vector<std::string> ignored = {"lm_head"};
-  uint64_t quantised = 0, unfit = 0;
+  std::vector<std::string> ignored = {"lm_head"}, linears;
+  uint64_t unfit = 0;
   for (const auto &file : plan.files)
     for (const auto &[name, tensor] : file->tensors()) {
       const bool is_matrix = is_matrix_of_weights(name, tensor);
@@ -172,7 +172,8 @@ static FolderPlan make_folder_plan(const QuantizeOptions &options) {
                     "; quantize reads F32, F16, BF16 and F64");
       if (is_matrix && !fits && name != "lm_head.weight")
         ignored.push_back(part_name(name, ""));
-      quantised += fits;
+      if (fits)
+        linears.push_back(name);
       unfit += is_linear && !fits;
       plan.tensors.push_back(
           plan_tensor(name, tensor, *file, options.format, fits));
@@ -180,7 +181,7 @@ static FolderPlan make_folder_plan(const QuantizeOptions &options) {
   for (std::string &name : ignored)
     if (name.ends_with('.'))
       name.pop_back();
-  if (!quantised)
+  if (linears.empty())
     throw Error(
         unfit ? model + ": no linear has a multiple of " +
                     std::to_string(group) + " inputs, which --format " +
@@ -192,6 +193,7 @@ static FolderPlan make_folder_plan(const QuantizeOptions &options) {
                          " linears stay as they are: "
                          "their inputs are no multiple of " +
                          std::to_string(group));
+  options.importance.expect_one_of(linears);
   lay_out(plan);
 
   std::sort(ignored.begin(), ignored.end());

@@ -127,14 +127,17 @@ static FilePlan make_file_plan(const QuantizeOptions &options) {
                     return tensor.name == "output.weight";
                   });
   std::vector<GgufEntry> entries;
+  std::vector<std::string> origins;
   uint64_t offset = 0;
   for (SourceTensor &tensor : plan.source.tensors) {
     GgufEntry entry{tensor.name, type_of(tensor, options, has_output),
                     tensor.shape};
     entries.push_back(entry);
+    origins.push_back(tensor.origin);
     plan.tensors.push_back({std::move(tensor), std::move(entry), offset});
     offset = GgufHeader::aligned(offset + entries.back().bytes());
   }
+  options.importance.expect_one_of(origins);
   plan.header = header.bytes(entries);
   for (FileTensor &tensor : plan.tensors)
     tensor.offset += plan.header.size();
