@@ -241,15 +241,30 @@ private:
         return false;
       }
       at[at.rank++] = values[place];
-      // It is a read, whatever the phase states.
-      if (buffer.kind == Buffer::Kind::Input)
-        continue;
-      if (std::optional<Touch> touch =
-              copy_of(program.tables[entry.table].buffer))
-        if (take_box(*touch, {{place}, 1}, {{place + 1}, 1}))
-          result.touches.push_back(*touch);
+      if (!states_read(phase, program.tables[entry.table].buffer, place, own))
+        findings.add("bounds", phase.name + buffer.name, result.name(task),
+                     " has an entry @", buffer.name, "[", place,
+                     "], of which it states no read");
     }
     return true;
+  }
+
+  /// By an access whose box takes no entries, which could lie anywhere.
+  bool states_read(const Phase &phase, uint32_t buffer, int64_t place,
+                   const Index &own) const {
+    return std::any_of(
+        phase.accesses.begin(), phase.accesses.end(),
+        [&](const Access &access) {
+          if (access.write || access.buffer != buffer)
+            return false;
+          for (const Expressions *side : {&access.low, &access.high})
+            for (const Expression &bound : *side)
+              if (bound.dimensions > own.rank)
+                return false;
+          const Bounds box(access.low, access.high, result.extents[buffer], own,
+                           result.symbols);
+          return box.low[0] <= place && place < box.high[0];
+        });
   }
 
   void notify(const Phase &phase, const Index &at) {

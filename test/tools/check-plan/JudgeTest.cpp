@@ -398,6 +398,7 @@ json segments() {
   bounds["capacity"] = list({4});
   auto by_segment = [](const std::string &name, List accesses, List waits) {
     json phase = ::phase(name, std::move(accesses), std::move(waits));
+    phase["accesses"].push_back(access(false, "bounds", {0}, {4}));
     phase["grid"] = list({3});
     phase.erase("row_tiles");
     phase["entries"] = list({{{"table", "bounds"}, {"place", "d0"}},
@@ -444,6 +445,14 @@ TEST(JudgeTest, DrawsTablesAsTheirPropertyAllows) {
   outside["programs"][0]["segments"][0]["phases"][2]["entries"][1]["place"] =
       "d0 + 2";
   EXPECT_FAULT("has an entry @bounds[4], which is not there", outside);
+  json unstated = segments();
+  json &accesses =
+      unstated["programs"][0]["segments"][0]["phases"][2]["accesses"];
+  accesses.back()["high"] = list({3});
+  EXPECT_FAULT("has an entry @bounds[3], of which it states no read", unstated);
+  // A box that takes entries could lie anywhere.
+  accesses.back()["low"] = list({"d1"});
+  EXPECT_FAULT("has an entry @bounds[0], of which it states no read", unstated);
 }
 
 TEST(JudgeTest, CarriesValues) {
