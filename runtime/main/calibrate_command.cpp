@@ -9,6 +9,7 @@
 #include "runtime/main/data_windows.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
+#include "runtime/main/run_trace.h"
 #include "runtime/main/weights.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/weights/checkpoint.h"
@@ -51,6 +52,9 @@ void calibrate_command(const Metadata &metadata,
     throw Error("calibrate runs one worker; leave out --workers");
   if (metadata.json.contains("mesh"))
     throw Error("calibrate runs on one rank; compile without --mesh");
+  if (!metadata.device.is_null())
+    throw Error("calibrate: the program runs on a device, whose memory it does "
+                "not see; compile it with --target=cpu");
   InputSquares squares(metadata);
   const TextWindows windows = read_windows(metadata, options.run, options.text);
   // Before the weights are loaded, which may take long.
@@ -69,8 +73,10 @@ void calibrate_command(const Metadata &metadata,
         },
         &squares);
     // A phase is complete behind it only when one worker runs all.
-    make_execution(metadata, parameters, options.run, 1)
-        ->run(scoring, /*observed=*/true);
+    const auto execution = make_execution(metadata, parameters, options.run, 1);
+    RunTrace trace(metadata, options.run, *execution);
+    execution->run(scoring, /*observed=*/true);
+    trace.publish();
   }
   write_means(writer, means_by_tensor(metadata, squares),
               windows.count() * (windows.context - 1));

@@ -150,6 +150,10 @@ def test(arguments, scratch):
     quantised_writer.write(strange, {"other.weight": ("F32", [2], quantised_writer.floats("F32", [1.0, 2.0])[0])})
     refused("has none of the model's tensors", *quantizing, "--importance", strange)
     fused = Program(arguments.batonc, model, os.path.join(scratch, "fused"))
+    device = Program(arguments.batonc, model, os.path.join(scratch, "device"), "--target=cuda:emulated",
+                     "--disable-pass=norm-rewrites")
+    refused("compile it with --target=cpu", device.path, "calibrate", "--weights", model, "--data", text,
+            "--out", os.path.join(scratch, "no.safetensors"))
     refused("compile with --disable-pass=norm-rewrites", fused.path, "calibrate", "--weights", model, "--data", text,
             "--out", os.path.join(scratch, "no.safetensors"))
     expect(not os.path.exists(os.path.join(scratch, "no")), "a file was written")
