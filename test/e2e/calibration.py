@@ -136,6 +136,7 @@ def test(arguments, scratch):
 
     quantizing = [arguments.batonc, "quantize", model, "-o", os.path.join(scratch, "no"), "--format", "q4_0"]
     refused("--calibration is for --scale search", *quantizing, "--scale", "max", *calibration)
+    refused("--windows requires --calibration", *quantizing, "--windows", 4)
     refused("two ways to the same", *quantizing, *calibration, "--importance", whole)
     refused("nowhere: no such file", *quantizing, "--calibration", os.path.join(scratch, "nowhere"))
     with open(os.path.join(scratch, "short"), "w") as file:

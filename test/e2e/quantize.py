@@ -236,7 +236,7 @@ def check_resumed(quantizer):
 
 def check_help(quantizer):
     text = run([quantizer.batonc, "quantize", "--help"]).stdout
-    for flag in ("--format", "--head", "--scale", "--threads", "--no-tokenizer", "--list", "--json"):
+    for flag in ("--format", "--head", "--scale", "--calibration", "--windows", "--importance", "--threads", "--no-tokenizer", "--list", "--json"):
         expect(f"  {flag} " in text, f"--help has no {flag}: {text}")
     expect("batonc quantize ./llama --format q4_k -o llama-q4.gguf" in text, f"no example: {text}")
 

@@ -40,8 +40,8 @@ class Bounds:
         self.perplexity = {"f32": 0.0005, "stored": 0.01}
 
 
-# Two to five times what was found. llama.cpp looks Gemma's GELU up in a table of F16, of which
-# logits of F32 show the rounding; logits are between -30 and 40.
+# Two to three times what was found. llama.cpp looks Gemma's GELU up in a table of F16, of which
+# logits of F32 show the rounding.
 MODELS = {"smollm2": Bounds(f32=5e-4, stored=2, mean=0.4), "gemma3": Bounds(f32=0.12, stored=6, mean=0.6)}
 
 

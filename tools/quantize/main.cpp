@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/error.h"
+#include "runtime/main/progress.h"
 #include "runtime/weights/message.h"
 #include "tools/quantize/calibration.h"
 #include "tools/quantize/quantize.h"
@@ -81,14 +82,16 @@ static void add_flags(CLI::App &app, QuantizeFlags &flags) {
                  "how scales are chosen: search (least squared error), or max "
                  "(largest weights are representable)")
       ->type_name("HOW");
-  app.add_option("--calibration", flags.calibration,
-                 "a text: a search then counts errors of weights by how large "
-                 "their inputs are on it")
-      ->type_name("TEXT");
+  CLI::Option *calibration =
+      app.add_option("--calibration", flags.calibration,
+                     "a text: a search then counts errors of weights by how "
+                     "large their inputs are on it")
+          ->type_name("TEXT");
   app.add_option("--windows", flags.windows,
                  "windows of 512 tokens of that text, at most: 32")
       ->type_name("N")
-      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 32));
+      ->check(CLI::Range(uint64_t(1), uint64_t(1) << 32))
+      ->needs(calibration);
   app.add_option("--importance", flags.importance,
                  "the same, as a program's calibrate has measured it before")
       ->type_name("FILE");
@@ -208,38 +211,6 @@ static Json json_of(const QuantizedModel &model, const QuantizeFlags &flags) {
           {"tensors", std::move(tensors)}};
 }
 
-static std::string bar(uint64_t done, uint64_t all, const std::string &tensor) {
-  constexpr size_t width = 30;
-  const double part = double(done) / double(all);
-  std::string text(width, '.');
-  std::fill_n(text.begin(), static_cast<size_t>(part * width), '#');
-  return "quantising [" + text + "] " + spell("%3.0f %%", 100 * part) + "  " +
-         tensor;
-}
-
-/// A line on the terminal, which is gone in the end.
-class Progress {
-public:
-  explicit Progress(bool quiet) : enabled(!quiet && isatty(STDERR_FILENO)) {}
-  Progress(const Progress &) = delete;
-  Progress &operator=(const Progress &) = delete;
-  ~Progress() {
-    if (shown)
-      std::fputs("\r\033[K", stderr);
-  }
-
-  void show(const std::string &text) {
-    if (!enabled)
-      return;
-    std::fprintf(stderr, "\r\033[K%s", text.c_str());
-    std::fflush(stderr);
-    shown = true;
-  }
-
-private:
-  bool enabled, shown = false;
-};
-
 static QuantizedModel run(QuantizeOptions options, const QuantizeFlags &flags) {
   if (flags.list)
     return plan_quantization(options);
@@ -251,10 +222,10 @@ static QuantizedModel run(QuantizeOptions options, const QuantizeFlags &flags) {
                    options.output.string() + ".part.calibration", flags.windows,
                    flags.quiet});
   }
-  Progress progress(flags.quiet);
+  Progress progress("quantising", flags.quiet);
   return quantize(options,
                   [&](uint64_t done, uint64_t all, const std::string &tensor) {
-                    progress.show(bar(done, all, tensor));
+                    progress.update(done, all, tensor);
                   });
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/weights/parallel.h"
 #include "tools/quantize/error_sum.h"
 #include "tools/quantize/linear_layout.h"
-#include "tools/quantize/part_file.h"
+#include "tools/quantize/tensor_run.h"
 
 #include <nlohmann/json.hpp>
 
@@ -423,47 +423,20 @@ QuantizedModel quantize_folder(const QuantizeOptions &options,
   expect_writable_folder(options);
   const FolderPlan plan = make_folder_plan(options);
   QuantizedModel model = describe(plan, options.format);
-  uint64_t all = 0, done = 0;
-  for (const QuantizedTensor &tensor : model.tensors)
-    all += tensor.elements;
-
-  const fs::path part = options.output.string() + ".part",
-                 lines = part.string() + ".journal";
+  const TensorRun run(options.output);
   std::error_code failure;
-  fs::create_directories(part, failure);
+  fs::create_directories(run.part(), failure);
   if (failure)
-    throw Error(part.string() + ": cannot be made: " + failure.message());
-  {
-    const PartFile file(part / "model.safetensors");
-    const std::string key = journal_key(plan, options);
-    Journal journal(lines, key);
-    model.resumed = resume(file, journal, key, plan.header, plan.bytes,
-                           plan.tensors.size());
-    for (size_t i = 0; i < plan.tensors.size(); ++i) {
-      const FolderTensor &tensor = plan.tensors[i];
-      if (i < model.resumed) {
-        model.tensors[i].error = journal.complete()[i];
-        done += tensor.elements();
-        continue;
-      }
-      const double error =
-          TensorWriter(tensor, options, file, [&](uint64_t elements) {
-            done += elements;
-            progress(done, all, tensor.name);
-          }).write();
-      model.tensors[i].error = error;
-      // What the journal says is on the disk.
-      file.sync();
-      journal.add(error);
-    }
-  }
-  copy_others(options, part);
-  write_text(part / "config.json", plan.config);
-  fs::rename(part, options.output, failure);
-  if (failure)
-    throw Error(options.output.string() +
-                ": cannot be written: " + failure.message());
-  fs::remove(lines, failure);
+    throw Error(run.part().string() + ": cannot be made: " + failure.message());
+  run.write(run.part() / "model.safetensors", journal_key(plan, options),
+            plan.header, model, progress,
+            [&](const PartFile &file, size_t tensor, const auto &elements) {
+              return TensorWriter(plan.tensors[tensor], options, file, elements)
+                  .write();
+            });
+  copy_others(options, run.part());
+  write_text(run.part() / "config.json", plan.config);
+  run.publish();
   return model;
 }
 

@@ -8,7 +8,7 @@
 #include "runtime/weights/stored_blocks.h"
 #include "tools/quantize/error_sum.h"
 #include "tools/quantize/model_source.h"
-#include "tools/quantize/part_file.h"
+#include "tools/quantize/tensor_run.h"
 
 #include <nlohmann/json.hpp>
 
@@ -263,41 +263,13 @@ QuantizedModel quantize_gguf(const QuantizeOptions &options,
   expect_writable_file(options);
   const FilePlan plan = make_file_plan(options);
   QuantizedModel model = describe(plan);
-  uint64_t all = 0;
-  for (const QuantizedTensor &tensor : model.tensors)
-    all += tensor.elements;
-
-  const fs::path part = options.output.string() + ".part",
-                 lines = part.string() + ".journal";
-  const PartFile file(part);
-  const std::string key = journal_key(plan, options);
-  Journal journal(lines, key);
-  model.resumed =
-      resume(file, journal, key, plan.header, plan.bytes, plan.tensors.size());
-  uint64_t done = 0;
-  for (size_t i = 0; i < plan.tensors.size(); ++i) {
-    const FileTensor &tensor = plan.tensors[i];
-    if (i < model.resumed) {
-      model.tensors[i].error = journal.complete()[i];
-      done += tensor.source.elements();
-      continue;
-    }
-    const double error =
-        write_tensor(tensor, options, file, [&](uint64_t elements) {
-          done += elements;
-          progress(done, all, tensor.entry.name);
-        });
-    model.tensors[i].error = error;
-    // What the journal says is on the disk.
-    file.sync();
-    journal.add(error);
-  }
-  std::error_code failure;
-  fs::rename(part, options.output, failure);
-  if (failure)
-    throw Error(options.output.string() +
-                ": cannot be written: " + failure.message());
-  fs::remove(lines, failure);
+  const TensorRun run(options.output);
+  run.write(
+      run.part(), journal_key(plan, options), plan.header, model, progress,
+      [&](const PartFile &file, size_t tensor, const auto &elements) {
+        return write_tensor(plan.tensors[tensor], options, file, elements);
+      });
+  run.publish();
   return model;
 }
 
