@@ -6,8 +6,12 @@
 //
 // Logits go through these in order, each of which is left out where its number
 // changes nothing: bias, repetition penalty, frequency and presence penalty,
-// (here log-probabilities are taken,) temperature, top-k, top-p, min-p. The
-// runtime's own sampler (runtime/decode/sampler.h) says what each is.
+// mask, (here log-probabilities are taken,) temperature, top-k, top-p, min-p.
+// The runtime's own sampler (runtime/decode/sampler.h) says what each is.
+//
+// A mask is a bias that is infinitely negative: tokens outside it have no
+// probability, and are never drawn, nor among the most likely ones. Whether a
+// logit is finite is asked before it, of all tokens.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +25,14 @@
 extern "C" {
 
 /// What is wanted of a row of logits.
-enum BatonWanted : uint32_t {
+enum BatonWanted : uint16_t {
   /// Nothing: the row's draw is of no token.
   BATON_WANTED_NOTHING = 0,
   BATON_WANTED_TOKEN = 1,
   /// And log-probabilities.
   BATON_WANTED_LOGPROBS = 2,
   /// Log-probabilities of a token that is given, and of the most likely ones,
-  /// by logits as they are: neither bias nor penalties change them.
+  /// by logits as they are: neither bias, penalties nor masks change them.
   BATON_WANTED_SCORE = 3,
 };
 
@@ -49,12 +53,16 @@ struct BatonSampling {
   };
   /// Of the token that is drawn, in its sequence.
   uint64_t position;
-  /// Of logits that bias or penalties change: how many, and which line of the
-  /// step's changes has them.
+  /// Of logits that bias or penalties change: how many.
   uint32_t changes;
+  /// Which line of the step's changes has them, and of its masks the row's.
   uint32_t line;
   /// BatonWanted.
-  uint32_t wanted;
+  uint16_t wanted;
+  /// 1: only tokens whose bit in the line of masks is 1 are candidates; bit
+  /// t mod 32 of word t / 32 is that of token t. 0: all are, and no mask is
+  /// read.
+  uint16_t masked;
   /// Log-probabilities of the most likely tokens, besides that of the one
   /// drawn or given.
   uint32_t likely;

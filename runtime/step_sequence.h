@@ -31,9 +31,9 @@ inline constexpr std::array<std::string_view, 6> step_inputs = {
     "target_weights", "accumulate", "numbers"};
 
 /// The same of a program whose steps are of several sequences.
-inline constexpr std::array<std::string_view, 7> batch_step_inputs = {
+inline constexpr std::array<std::string_view, 8> batch_step_inputs = {
     "tokens", "positions", "sequences", "slots",
-    "pages",  "sampling",  "changes"};
+    "pages",  "sampling",  "changes",   "masks"};
 /// What such a program makes for the runtime besides logits.
 inline constexpr std::string_view batch_step_draws = "draws";
 

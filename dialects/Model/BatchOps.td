@@ -77,19 +77,22 @@ def Model_SampleOp : Model_PlainOp<"sample"> {
     `BatonSampling` (runtime/step_sampling.h): bias and penalties, temperature, top-k,
     top-p, min-p, seed and position, log-probabilities, or those of a token that is
     given. `changes` has a line of `BatonChange`s, three words each, for each
-    sequence: the tokens whose logits bias and penalties change. Row r of the result
-    is a `BatonDraw`: the token, -1 where a logit is not finite, and
+    sequence: the tokens whose logits bias and penalties change. `masks` has a line
+    for each, too, with a bit for each token: where the row says that it has a mask,
+    tokens whose bit is 0 are drawn as if their logits were infinitely negative. Row
+    r of the result is a `BatonDraw`: the token, -1 where a logit is not finite, and
     log-probabilities. A row's draw depends on nothing but its logits, its row of
-    `sampling` and the line that this names.
+    `sampling` and the lines that this names.
 
     **Constraints:**
     - logits are `outputs x V x f32`
     - sampling is `outputs x 22 x i32`, changes a vector of i32
+    - masks are a vector of i32, for each sequence of the batch a 32nd of V, rounded up
     - the result is `outputs x 42 x i32`
     - the program is a batch
   }];
   let arguments = (ins Model_TensorType:$logits, Model_TensorType:$sampling,
-                       Model_TensorType:$changes);
+                       Model_TensorType:$changes, Model_TensorType:$masks);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }

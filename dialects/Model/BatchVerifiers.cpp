@@ -35,7 +35,9 @@ LogicalResult PagedAttentionOp::verify() {
 }
 
 LogicalResult SampleOp::verify() {
-  if (!(*this)->getParentOfType<ProgramOp>().getBatch())
+  std::optional<uint64_t> sequences =
+      (*this)->getParentOfType<ProgramOp>().getBatch();
+  if (!sequences)
     return emitOpError() << "stands outside a batch";
   ArrayRef<int64_t> logits = shapeOf(getLogits());
   if (logits.size() != 2 || logits[0] != kOutputs || isSymbol(logits[1]))
@@ -46,12 +48,15 @@ LogicalResult SampleOp::verify() {
                          {kOutputs, kSamplingWords})) ||
       failed(expectRank(*this, "changes", getChanges(), 1)) ||
       failed(expectStatic(*this, "changes", getChanges())) ||
+      failed(expectShape(*this, "masks", getMasks(),
+                         {int64_t(*sequences) * maskWords(logits[1])})) ||
       failed(expectShape(*this, "the result", getResult(),
                          {kOutputs, kDrawWords})))
     return failure();
   for (auto [name, value] :
        {std::pair<StringRef, Value>{"sampling is", getSampling()},
         {"changes are", getChanges()},
+        {"masks are", getMasks()},
         {"the result is", getResult()}})
     if (!typeOf(value).getElementType().isInteger(32))
       return emitOpError() << name << " not i32";

@@ -28,6 +28,11 @@ constexpr int64_t kSamplingWords = 22, kChangeWords = 3, kDrawWords = 42;
 /// Tokens with a bias that a sequence may have.
 constexpr int64_t kMostBiases = 1024;
 
+/// Words of a mask of tokens, which has a bit for each.
+constexpr int64_t maskWords(int64_t vocabulary) {
+  return (vocabulary + 31) / 32;
+}
+
 inline bool isSymbol(int64_t dimension) { return dimension < 0; }
 
 /// The rows that one of several ranks has where positions are cut: more than

@@ -37,7 +37,7 @@ private:
   int64_t sequences;
   Stored stored;
   IRRewriter rewriter;
-  Value positions, sequenceOfRow, slots, pages, sampling, changes;
+  Value positions, sequenceOfRow, slots, pages, sampling, changes, masks;
 };
 
 } // namespace
@@ -56,6 +56,10 @@ void BatchFormer::addArguments() {
   changes = block.addArgument(
       indices.withShape({sequences * program.countChanges() * kChangeWords}),
       location);
+  const int64_t vocabulary =
+      typeOf(block.getTerminator()->getOperand(0)).getDimension(1);
+  masks = block.addArgument(
+      indices.withShape({sequences * maskWords(vocabulary)}), location);
   program.setBatch(sequences);
 }
 
@@ -90,7 +94,7 @@ void BatchFormer::sample() {
   auto draws = rewriter.create<SampleOp>(
       NameLoc::get(rewriter.getStringAttr("sample")),
       typeOf(sampling).withShape({kOutputs, kDrawWords}), logits, sampling,
-      changes);
+      changes, masks);
   rewriter.modifyOpInPlace(end, [&] {
     end.getOperandsMutable().assign({logits, draws.getResult()});
   });

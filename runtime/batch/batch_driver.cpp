@@ -18,12 +18,18 @@ namespace {
 constexpr size_t requests_per_sequence = 4;
 constexpr size_t least_requests = 256;
 
-/// That of the token, and of so many likely ones.
-void record(std::vector<TokenLogprob> &list, const BatonDraw &draw,
-            uint32_t likely) {
+/// That of the token, and of so many likely ones. Returns those that are there,
+/// until the list grows.
+std::span<const TokenLogprob> record(std::vector<TokenLogprob> &list,
+                                     const BatonDraw &draw, uint64_t likely) {
+  const size_t begin = list.size();
+  size_t count = 1;
   list.push_back({draw.drawn.token, draw.drawn.logprob});
-  for (uint32_t i = 0; i < likely && draw.likely[i].token >= 0; ++i)
+  for (uint64_t i = 0; i < likely; ++i) {
     list.push_back({draw.likely[i].token, draw.likely[i].logprob});
+    count += draw.likely[i].token >= 0;
+  }
+  return {list.data() + begin, count};
 }
 
 } // namespace
@@ -62,6 +68,8 @@ struct BatchDriver::Sequence {
   /// first sequence there are any.
   uint64_t to_score = 0, scores_end = 0;
   LogitChanges changes;
+  /// What may follow the text, if not all.
+  std::unique_ptr<TokenMatcher> matcher;
   /// Text that may be the beginning of a string that ends it.
   std::optional<StreamDecoder> decoder;
   std::string tail;
@@ -107,6 +115,8 @@ BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
   if (!is_only_scored)
     changes = LogitChanges(job.request.sampling, job.request.prompt,
                            job.prompt_size + job.max_new_tokens);
+  if (!is_only_scored && job.request.constraint)
+    matcher = job.request.constraint->start();
   if (index == 0 && job.request.score_from) {
     to_score = *job.request.score_from;
     scores_end = job.prompt_size;
@@ -174,6 +184,7 @@ bool BatchDriver::submit(BatchRequest &&request) {
   }
   try {
     auto job = std::make_unique<Job>(std::move(request), *this);
+    expect_beginning(*job);
     std::lock_guard lock(mutex);
     job->number = submitted++;
     events.push_back({std::move(job), {}});
@@ -182,6 +193,17 @@ bool BatchDriver::submit(BatchRequest &&request) {
     throw;
   }
   return true;
+}
+
+/// That each text may begin. It also makes what matchers keep.
+void BatchDriver::expect_beginning(const Job &job) const {
+  std::vector<uint32_t> mask(job.request.constraint ? shape.mask_words() : 0);
+  for (const auto &sequence : job.sequences)
+    if (sequence->matcher) {
+      sequence->matcher->allowed(mask);
+      if (!allows_token(mask.data(), shape.vocabulary))
+        throw Error("constraint: there is no token that may begin the text");
+    }
 }
 
 void BatchDriver::cancel(std::string id) {
@@ -208,6 +230,10 @@ BatonStep BatchDriver::begin(std::span<int32_t>) {
   prompts.clear();
   outputs.clear();
   std::copy(lines.begin(), lines.end(), inputs.pages);
+  for (Sequence *sequence : running) {
+    write_changes(*sequence);
+    write_mask(*sequence);
+  }
   take_events(std::unique_lock(mutex));
   return make_step();
 }
@@ -248,10 +274,15 @@ void BatchDriver::take_rows(Sequence &sequence) {
   sequence.computed = end;
   sequence.reached = std::max(sequence.reached, end);
   publish_pages(sequence);
-  if (job.has_prompt || end < job.prompt_size)
-    return;
   // The others find the prompt's pages.
-  job.has_prompt = true;
+  if (end >= job.prompt_size)
+    let_others_wait(job);
+}
+
+/// Those that were held for the first one.
+void BatchDriver::let_others_wait(Job &job) {
+  if (std::exchange(job.has_prompt, true))
+    return;
   for (size_t other = 1; other < job.sequences.size(); ++other)
     wait(*job.sequences[other]);
 }
@@ -286,7 +317,8 @@ void BatchDriver::take_draws(Sequence &sequence,
       throw std::logic_error("a step has drawn token " + std::to_string(token));
     if (!scores)
       return take_token(sequence, draw);
-    record(job.scores, draw, job.request.score_likely);
+    record(job.scores, draw,
+           std::min<uint64_t>(job.request.score_likely, shape.vocabulary));
     ++sequence.to_score;
     ++job.scored_tokens;
     ++count.scored_tokens;
@@ -299,25 +331,37 @@ void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
   const Job &job = sequence.job;
   const BatchRequest &request = job.request;
   const int32_t token = draw.drawn.token;
+  std::span<const TokenLogprob> logprobs;
   if (request.logprobs)
-    record(sequence.logprobs, draw, *request.logprobs);
+    logprobs =
+        record(sequence.logprobs, draw,
+               std::min<uint64_t>(*request.logprobs, shape.vocabulary));
   sequence.tokens.push_back(token);
   if (auto changed = sequence.changes.generated(token); !changed.empty())
     changes_of(sequence)[&changed.front() - sequence.changes.all().data()] =
         changed.front();
   ++count.generated_tokens;
+  if (sequence.matcher && !sequence.matcher->accept(token))
+    throw std::logic_error("a constraint has allowed token " +
+                           std::to_string(token) + ", and refuses it");
   if (hooks.on_token)
-    hooks.on_token(request, sequence.index, token);
+    hooks.on_token(request, sequence.index, token, logprobs);
   if (ends_text(sequence, token))
     end(sequence, BatchFinish::Stop);
   else if (sequence.tokens.size() - job.prompt_size >= job.max_new_tokens)
     end(sequence, BatchFinish::Length);
+  else if (!write_mask(sequence))
+    end(sequence, BatchFinish::Error,
+        "behind token " + std::to_string(token) +
+            " the constraint allows none, and is not finished");
 }
 
 bool BatchDriver::ends_text(Sequence &sequence, int32_t token) const {
   const BatchRequest &request = sequence.job.request;
   if (std::find(request.stop_tokens.begin(), request.stop_tokens.end(),
                 token) != request.stop_tokens.end())
+    return true;
+  if (sequence.matcher && sequence.matcher->is_finished())
     return true;
   if (!sequence.decoder)
     return false;
@@ -426,7 +470,8 @@ bool BatchDriver::admit(Sequence &sequence) {
   while (sequence.page_count < wanted)
     set_page(sequence, sequence.page_count++, pages.take());
   count_found(sequence, 0);
-  std::ranges::copy(sequence.changes.all(), changes_of(sequence));
+  write_changes(sequence);
+  write_mask(sequence);
   return true;
 }
 
@@ -492,6 +537,7 @@ void BatchDriver::end(Sequence &sequence, BatchFinish finish,
   if (&sequence == refused)
     refused = nullptr;
   Job &job = sequence.job;
+  let_others_wait(job);
   sequence.tokens.erase(sequence.tokens.begin(),
                         sequence.tokens.begin() +
                             static_cast<ptrdiff_t>(job.prompt_size));
@@ -712,11 +758,29 @@ BatonSampling BatchDriver::sampling_of(const Sequence &sequence,
           .line = sequence.line,
           .wanted =
               request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
+          .masked = sequence.matcher != nullptr,
           .likely = request.logprobs.value_or(0)};
 }
 
 BatonChange *BatchDriver::changes_of(const Sequence &sequence) {
   return inputs.changes + size_t(sequence.line) * shape.max_changes;
+}
+
+uint32_t *BatchDriver::mask_of(const Sequence &sequence) {
+  return inputs.masks + size_t(sequence.line) * shape.mask_words();
+}
+
+void BatchDriver::write_changes(const Sequence &sequence) {
+  std::ranges::copy(sequence.changes.all(), changes_of(sequence));
+}
+
+/// What may follow, if not all. False if that is no token.
+bool BatchDriver::write_mask(Sequence &sequence) {
+  if (!sequence.matcher)
+    return true;
+  uint32_t *const mask = mask_of(sequence);
+  sequence.matcher->allowed({mask, shape.mask_words()});
+  return allows_token(mask, shape.vocabulary);
 }
 
 int32_t *BatchDriver::line(const Sequence &sequence) {

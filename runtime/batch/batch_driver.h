@@ -15,6 +15,9 @@
 // gives its pages back, and computes its tokens again later; most of its pages
 // are still there then. So the oldest always goes on.
 //
+// A text with a constraint has a mask of its own, written when it is admitted
+// and behind each of its tokens.
+//
 // Rows do not depend on the rest of a step, nor a token on anything but its
 // seed and position: which texts run together changes no text.
 //
@@ -35,6 +38,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,9 +59,11 @@ struct BatchOptions {
 struct BatchHooks {
   /// A request is finished.
   std::function<void(BatchResult &&result)> on_result = {};
-  /// A token of the request's continuation `choice`.
+  /// A token of the request's continuation `choice`; if the request wants them,
+  /// its log-probability, then those of the most likely ones, fewer where a
+  /// constraint has left fewer.
   std::function<void(const BatchRequest &request, uint32_t choice,
-                     int32_t token)>
+                     int32_t token, std::span<const TokenLogprob> logprobs)>
       on_token = {};
   /// The program ends; see BatchDriver::has_work().
   std::function<void()> on_finish = {};
@@ -123,6 +129,8 @@ private:
     std::string cancelled;
   };
 
+  void expect_beginning(const Job &job) const;
+
   // What came of a step.
   void take_results();
   void take_rows(Sequence &sequence);
@@ -142,6 +150,7 @@ private:
   void count_found(Sequence &sequence, uint64_t before);
   void preempt(Sequence &sequence);
   void leave(Sequence &sequence);
+  void let_others_wait(Job &job);
   void end(Sequence &sequence, BatchFinish finish, std::string error = {});
   void deliver(Job &job);
 
@@ -157,6 +166,9 @@ private:
   int32_t *line(const Sequence &sequence);
   /// Of the sequence's line.
   BatonChange *changes_of(const Sequence &sequence);
+  uint32_t *mask_of(const Sequence &sequence);
+  void write_changes(const Sequence &sequence);
+  bool write_mask(Sequence &sequence);
   void set_page(Sequence &sequence, uint32_t entry, int32_t page);
 
   const BatchCapacities shape;

@@ -3,10 +3,12 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 #define BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 
+#include "runtime/batch/token_constraint.h"
 #include "runtime/decode/sampler.h"
 #include "runtime/execute/batch_inputs.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +17,8 @@
 
 namespace baton {
 
-/// The logarithm of a token's probability, as the model, bias and penalties
-/// make it, before temperature, top-k, top-p and min-p.
+/// The logarithm of a token's probability, as the model, bias, penalties and
+/// constraint make it, before temperature, top-k, top-p and min-p.
 struct TokenLogprob {
   int32_t token;
   float logprob;
@@ -41,8 +43,10 @@ struct BatchRequest {
   std::optional<uint64_t> score_from = {};
   uint32_t score_likely = 0;
   SamplingOptions sampling;
+  /// What texts may be; none: all. Its masks are of the program's vocabulary.
+  std::shared_ptr<const TokenConstraint> constraint = {};
   /// A text ends behind the first of these tokens, and behind the token that
-  /// completes the first of these strings.
+  /// completes the first of these strings; or where its constraint is finished.
   std::vector<int32_t> stop_tokens = {};
   std::vector<std::string> stop_strings = {};
   /// Continuations, at least one; the seeds of the others are the next ones.
@@ -65,7 +69,9 @@ struct BatchChoice {
   BatchFinish finish = BatchFinish::Length;
   /// Of BatchFinish::Error.
   std::string error = {};
-  /// If wanted, for each token: its own, then those of the most likely ones.
+  /// If wanted, for each token: its own, then those of the most likely ones, as
+  /// many for each. Where a constraint has left fewer, the rest have token
+  /// BATON_NOT_DRAWN.
   std::vector<TokenLogprob> logprobs = {};
 };
 

@@ -191,7 +191,7 @@ OrderedJson openai_logprobs(const BatchChoice &choice,
     json["tokens"].push_back(text);
     json["token_logprobs"].push_back(own.logprob);
     auto top = OrderedJson::object();
-    for (size_t j = 1; j < each; ++j)
+    for (size_t j = 1; j < each && choice.logprobs[i + j].token >= 0; ++j)
       top[token_text(choice.logprobs[i + j].token, format)] =
           choice.logprobs[i + j].logprob;
     json["top_logprobs"].push_back(std::move(top));

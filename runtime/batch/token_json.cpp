@@ -67,7 +67,7 @@ nlohmann::ordered_json logprobs_json(std::span<const TokenLogprob> list,
     nlohmann::ordered_json json = entry(list[i]);
     if (shown) {
       json["top"] = nlohmann::ordered_json::array();
-      for (size_t j = 1; j < each && j <= shown; ++j)
+      for (size_t j = 1; j < each && j <= shown && list[i + j].token >= 0; ++j)
         json["top"].push_back(entry(list[i + j]));
     }
     array.push_back(std::move(json));

@@ -54,8 +54,27 @@ double Sampler::weight(float logit, float largest) const {
   return std::exp((double(logit) - double(largest)) / options.temperature);
 }
 
-int32_t Sampler::sample(std::span<const float> logits, uint64_t position) {
+/// The logits, infinitely negative where the mask does not allow a token.
+std::span<const float> Sampler::masked(std::span<const float> logits,
+                                       std::span<const uint32_t> mask) {
+  masked_logits.resize(logits.size());
+  for (size_t token = 0; token < logits.size(); ++token)
+    masked_logits[token] = mask[token / 32] >> token % 32 & 1
+                               ? logits[token]
+                               : -std::numeric_limits<float>::infinity();
+  return masked_logits;
+}
+
+int32_t Sampler::sample(std::span<const float> logits, uint64_t position,
+                        std::span<const uint32_t> mask) {
   float largest = largest_logit(logits, position);
+  if (!mask.empty()) {
+    logits = masked(logits, mask);
+    largest = *std::max_element(logits.begin(), logits.end());
+    if (std::isinf(largest))
+      throw Error("no token is allowed at position " +
+                  std::to_string(position));
+  }
   if (options.temperature == 0 || options.top_k == 1)
     return static_cast<int32_t>(
         std::find(logits.begin(), logits.end(), largest) - logits.begin());

@@ -10,8 +10,8 @@
 //
 // Logits go through these in order, each of which is left out where its option
 // changes nothing:
-//   bias, repetition penalty, frequency and presence penalty, temperature,
-//   top-k, top-p, min-p.
+//   bias, repetition penalty, frequency and presence penalty, mask,
+//   temperature, top-k, top-p, min-p.
 //
 //===----------------------------------------------------------------------===//
 
@@ -70,8 +70,11 @@ public:
   explicit Sampler(const SamplingOptions &options) : options(options) {}
 
   /// Chooses the token at `position` of the sequence; of options that have no
-  /// penalties. Throws Error when a logit is infinite or not a number.
-  int32_t sample(std::span<const float> logits, uint64_t position);
+  /// penalties. Where there is a mask, of the tokens that it allows: bit
+  /// t mod 32 of word t / 32 is that of token t. Throws Error when a logit,
+  /// masked or not, is infinite or not a number, or when no token is allowed.
+  int32_t sample(std::span<const float> logits, uint64_t position,
+                 std::span<const uint32_t> mask = {});
 
   /// Chooses the token behind `tokens`, of which the first `prompt` were given.
   /// The same where there are no penalties.
@@ -87,6 +90,8 @@ private:
   std::span<const float> changed(std::span<const float> logits,
                                  std::span<const int32_t> tokens,
                                  uint64_t prompt);
+  std::span<const float> masked(std::span<const float> logits,
+                                std::span<const uint32_t> mask);
   int32_t sample_all(std::span<const float> logits, float largest,
                      double number) const;
   int32_t sample_candidates(std::span<const float> logits, float largest,
@@ -96,7 +101,7 @@ private:
   SamplingOptions options;
   // These grow with the vocabulary, once.
   std::vector<Candidate> candidates;
-  std::vector<float> changed_logits;
+  std::vector<float> changed_logits, masked_logits;
   /// By tokens; zeros between two calls.
   std::vector<uint32_t> counts;
 };

@@ -46,6 +46,9 @@ struct BatchInputs {
   BatonSampling *sampling;
   /// [max_sequences][max_changes] Lines of changes of logits.
   BatonChange *changes;
+  /// [max_sequences][mask_words()] Lines of bits, one for each token: those
+  /// that a row which is masked may draw. 16 KiB a sequence for 131,072 tokens.
+  uint32_t *masks;
   /// [max_outputs] What the step has drawn; the program writes it.
   const BatonDraw *draws;
 };
@@ -64,6 +67,10 @@ struct BatchCapacities {
   /// Entries of one line of BatchInputs::pages.
   size_t line_entries() const {
     return static_cast<size_t>(pages_of(max_positions));
+  }
+  /// Words of one line of BatchInputs::masks.
+  size_t mask_words() const {
+    return static_cast<size_t>((vocabulary + 31) / 32);
   }
 };
 
@@ -93,6 +100,7 @@ inline BatchInputs batch_inputs(const BatchDescription &batch,
   at(batch.pages, inputs.pages);
   at(batch.sampling, inputs.sampling);
   at(batch.changes, inputs.changes);
+  at(batch.masks, inputs.masks);
   at(batch.draws, inputs.draws);
   return inputs;
 }

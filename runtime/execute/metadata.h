@@ -144,14 +144,15 @@ struct BatchDescription {
   uint32_t max_changes;
   /// Which storage begins with each of a step's inputs, and with what it draws
   /// (execute/batch_inputs.h).
-  size_t tokens, positions, sequences, slots, pages, sampling, changes, draws;
+  size_t tokens, positions, sequences, slots, pages, sampling, changes, masks,
+      draws;
   /// Of a page of all states.
   uint64_t page_bytes;
 
   /// Whether the runtime reads or writes it between two steps.
   bool shares(size_t storage) const {
-    for (size_t shared :
-         {tokens, positions, sequences, slots, pages, sampling, changes, draws})
+    for (size_t shared : {tokens, positions, sequences, slots, pages, sampling,
+                          changes, masks, draws})
       if (storage == shared)
         return true;
     return false;

@@ -72,7 +72,8 @@ struct Weights {
   }
 
   /// How far tokens [first, first + 8) are below the largest, in temperatures;
-  /// what lies behind the last is as far as one of them.
+  /// what lies behind the last is as far as one of them. Those outside a mask
+  /// are infinitely far, and weigh nothing.
   BATON_INLINE Doubles away(int64_t first) const {
     HalfVector loaded;
     const int64_t left = vocabulary - first;
@@ -141,7 +142,7 @@ public:
   /// All tokens. `tokens` has room for them.
   BATON_INLINE Candidates(const Weights &weights, int32_t *tokens)
       : weights(weights), tokens(tokens) {
-    for (int64_t bin = 0; bin < bins; ++bin)
+    for (int64_t bin = 0; bin <= bins; ++bin)
       counts[bin] = sums[bin] = 0;
     for (int64_t first = 0; first < weights.vocabulary; first += wide) {
       const Doubles away = weights.away(first);
@@ -212,11 +213,13 @@ public:
 private:
   static constexpr int64_t bins = 256;
 
-  /// Eight for each factor of e, all that is far away in the last.
+  /// Eight for each factor of e, all that is far away in the last; what is
+  /// infinitely far, and is never drawn, behind that.
   BATON_INLINE static Longs bin_of(Doubles away) {
     const Doubles place = away * -8.0;
-    return __builtin_convertvector(
-        place < double(bins - 1) ? place : Doubles(bins - 1), Longs);
+    Doubles bin = place < double(bins - 1) ? place : Doubles(bins - 1);
+    bin = place < __builtin_inf() ? bin : Doubles(bins);
+    return __builtin_convertvector(bin, Longs);
   }
   /// Of all that are left.
   BATON_INLINE int64_t sum() {
@@ -271,7 +274,7 @@ private:
   const Weights &weights;
   int32_t *tokens;
   int64_t count = 0;
-  int64_t counts[bins], sums[bins];
+  int64_t counts[bins + 1], sums[bins + 1];
   /// All tokens of the bins before the last are left, and of that so many.
   int64_t last, kept;
 };
@@ -344,6 +347,26 @@ BATON_INLINE void change(Real *changed, const Real *logits, int64_t vocabulary,
   }
 }
 
+/// Writes the logits of the tokens that the mask allows, and infinitely
+/// negative ones for the others. Returns the largest.
+BATON_INLINE Real exclude(Real *kept, const Real *logits, int64_t vocabulary,
+                          const uint32_t *mask) {
+  const auto nothing = static_cast<Real>(-__builtin_inf());
+  Vector best = splat(nothing);
+  for_each_vector(vocabulary, [&](int64_t first,
+                                  int64_t count) BATON_INLINE_LAMBDA {
+    const IntegerVector bits(static_cast<Integer>(mask[first / 32] >>
+                                                  (first % 32) & 0xffff));
+    const IntegerVector allowed = bits >> lane_indices() & IntegerVector(1);
+    Vector values = load(logits + first, count);
+    values = allowed != IntegerVector(0) ? values : splat(nothing);
+    values = keep_first(values, count, nothing);
+    store(kept + first, values, count);
+    best = maximum(values, best);
+  });
+  return __builtin_reduce_max(best);
+}
+
 /// Those of the token that `draw` has, and of the most likely ones.
 BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
                                  int64_t vocabulary, Real largest,
@@ -363,7 +386,8 @@ BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
     auto is_less = [&](int64_t place) BATON_INLINE_LAMBDA {
       return logits[draw.likely[place].token] < logits[token];
     };
-    if (found == most && !is_less(found - 1))
+    if (logits[token] == -__builtin_inf() ||
+        (found == most && !is_less(found - 1)))
       continue;
     int64_t place = found == most ? found - 1 : found++;
     for (; place > 0 && is_less(place - 1); --place)
@@ -380,7 +404,8 @@ baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
                   const Real *__restrict logits, int64_t logits_stride,
                   const int32_t *__restrict sampling, int64_t sampling_stride,
                   const int32_t *__restrict changes, int64_t /*change_words*/,
-                  int64_t line_words, int64_t rows, int64_t vocabulary,
+                  int64_t line_words, const int32_t *__restrict masks,
+                  int64_t /*mask_words*/, int64_t rows, int64_t vocabulary,
                   Real *__restrict /*scratch*/) {
   for (int64_t row = 0; row < rows; ++row) {
     BatonSampling wanted;
@@ -400,11 +425,18 @@ baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
         own = work;
       }
       Real largest = 0;
-      if (!find_largest(own, vocabulary, largest))
+      const bool finite = find_largest(own, vocabulary, largest);
+      if (finite && wanted.masked && !scores) {
+        const int32_t *mask = masks + wanted.line * ((vocabulary + 31) / 32);
+        largest = exclude(work, own, vocabulary,
+                          reinterpret_cast<const uint32_t *>(mask));
+        own = work;
+      }
+      if (!finite)
         made.drawn.token = BATON_NOT_FINITE;
       else if (scores)
         made.drawn.token = static_cast<int32_t>(wanted.given);
-      else
+      else if (largest > -__builtin_inf())
         made.drawn.token = draw(own, vocabulary, largest, wanted,
                                 reinterpret_cast<int32_t *>(work + vocabulary));
       if (wanted.wanted >= BATON_WANTED_LOGPROBS && made.drawn.token >= 0)

@@ -96,8 +96,8 @@ constexpr int digit_values = 256;
 /// block, and give all of them the same.
 class Candidates {
 public:
-  /// Finite logits, at most 2^24 tokens; a temperature above 0. `histogram` has
-  /// digit_values.
+  /// Logits that are finite, or infinitely negative of tokens that are none; at
+  /// most 2^24 tokens; a temperature above 0. `histogram` has digit_values.
   __device__ __forceinline__ Candidates(const float *logits, int64_t vocabulary,
                                         const TokenWeights &weights,
                                         SharedSum *histogram)

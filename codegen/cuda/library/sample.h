@@ -34,6 +34,47 @@ BATON_DEVICE void change_logits(float *changed, const float *logits,
   __syncthreads();
 }
 
+/// Logits of tokens outside a mask are infinitely negative.
+BATON_DEVICE bool is_allowed(float logit) {
+  return __float_as_uint(logit) != 0xff800000u;
+}
+
+/// Writes the logits of the tokens that the mask allows, and infinitely
+/// negative ones for the others. Returns the likeliest token, or -1 if none is
+/// allowed; ends with a barrier.
+BATON_DEVICE int32_t exclude_tokens(float *kept, const float *logits,
+                                    int64_t vocabulary, const uint32_t *mask,
+                                    int64_t *shared) {
+  constexpr int64_t none = -0x7fffffffffffffff;
+  int64_t best = none;
+  // Masks lie in the host's memory: as many loads under way as hide that.
+  constexpr int at_once = 16;
+#pragma unroll 1
+  for (int64_t first = threadIdx.x; first < vocabulary;
+       first += at_once * blockDim.x) {
+    uint32_t words[at_once];
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int64_t token = first + i * int64_t(blockDim.x);
+      words[i] = mask[(token < vocabulary ? token : first) / 32];
+    }
+#pragma unroll
+    for (int i = 0; i < at_once; ++i) {
+      const int64_t token = first + i * int64_t(blockDim.x);
+      if (token >= vocabulary)
+        continue;
+      const bool allowed = words[i] >> (token % 32) & 1;
+      const float logit = logits[token];
+      kept[token] = allowed ? logit : __uint_as_float(0xff800000u);
+      const int64_t order = order_of(logit, token);
+      best = allowed && order > best ? order : best;
+    }
+  }
+  best = largest_of_block(best, shared);
+  return best == none ? -1
+                      : static_cast<int32_t>(0x7fffffff - (best & 0x7fffffff));
+}
+
 /// Log-probabilities of the token drawn or given, and of the likeliest ones,
 /// the first of which is `best`.
 BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
@@ -54,11 +95,12 @@ BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
   };
   write(&draw->drawn, drawn);
   const int64_t most = smaller(smaller(likely, BATON_MOST_LIKELY), vocabulary);
-  for (int64_t i = 0; i < most; ++i) {
+  // Those outside a mask are not among them.
+  for (int64_t i = 0; i < most && is_allowed(logits[best]); ++i) {
     write(&draw->likely[i], best);
     if (i + 1 < most)
       best = likeliest(logits, vocabulary, memory->integers,
-                       order_of(logits[best], best));
+                       order_of(logits[best], best), /*checks=*/false);
   }
 }
 
@@ -69,7 +111,8 @@ baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
                   int64_t workspace_stride, const float *logits,
                   int64_t logits_stride, const int32_t *sampling,
                   int64_t sampling_stride, const int32_t *changes,
-                  int64_t /*change_words*/, int64_t line_words, int64_t rows,
+                  int64_t /*change_words*/, int64_t line_words,
+                  const int32_t *masks, int64_t /*mask_words*/, int64_t rows,
                   int64_t vocabulary, float *scratch) {
   using namespace baton::cuda;
   auto *const memory = reinterpret_cast<SamplingMemory *>(scratch);
@@ -92,8 +135,17 @@ baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
                         changes + wanted.line * line_words));
       own = changed;
     }
-    const int32_t best = likeliest(own, vocabulary, memory->integers);
+    int32_t best = likeliest(own, vocabulary, memory->integers);
     int32_t token = BATON_NOT_FINITE;
+    if (best >= 0 && wanted.masked && !scores) {
+      float *const kept = workspace + row * workspace_stride;
+      const int32_t *mask = masks + wanted.line * ((vocabulary + 31) / 32);
+      best = exclude_tokens(kept, own, vocabulary,
+                            reinterpret_cast<const uint32_t *>(mask),
+                            memory->integers);
+      token = BATON_NOT_DRAWN;
+      own = kept;
+    }
     if (best >= 0 && scores)
       token = static_cast<int32_t>(wanted.given);
     else if (best >= 0)

@@ -58,12 +58,13 @@ BATON_DEVICE int64_t order_of(float logit, int64_t token) {
 
 /// The token of the largest logit, of equal ones the one with the lowest id, of
 /// those whose order is below `bound`; -1 if a logit is infinite or not a
-/// number. Given to all threads.
+/// number, unless they are known to be fine. Given to all threads.
 BATON_DEVICE int32_t likeliest(const float *logits, int64_t vocabulary,
                                int64_t *shared,
-                               int64_t bound = 0x7fffffffffffffff) {
+                               int64_t bound = 0x7fffffffffffffff,
+                               bool checks = true) {
   int64_t best = -0x7fffffffffffffff;
-  bool finite = true;
+  bool fine = true;
   // As many loads under way as hide that one block reads all logits.
   constexpr int at_once = 16;
 #pragma unroll 1
@@ -79,14 +80,14 @@ BATON_DEVICE int32_t likeliest(const float *logits, int64_t vocabulary,
 #pragma unroll
     for (int i = 0; i < at_once; ++i) {
       const int64_t token = first + i * int64_t(blockDim.x);
-      finite &= (__float_as_int(loaded[i]) & 0x7f800000) != 0x7f800000;
+      fine &= (__float_as_int(loaded[i]) & 0x7f800000) != 0x7f800000;
       const int64_t order =
           order_of(loaded[i], token < vocabulary ? token : first);
       best = order > best && order < bound ? order : best;
     }
   }
   best = largest_of_block(best, shared);
-  if (__syncthreads_or(!finite))
+  if (__syncthreads_or(checks && !fine))
     return -1;
   return static_cast<int32_t>(0x7fffffff - (best & 0x7fffffff));
 }

@@ -20,7 +20,8 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
   PlanBuilder &plan = tiler.plan;
   View logits = tiler.viewOf(op.getLogits()),
        sampling = tiler.viewOf(op.getSampling()),
-       changes = tiler.viewOf(op.getChanges());
+       changes = tiler.viewOf(op.getChanges()),
+       masks = tiler.viewOf(op.getMasks());
   if (failed(expectRows(op, "the logits", logits)))
     return failure();
   Builder builder(op.getContext());
@@ -44,10 +45,11 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
       wanted = rowsOfTask(phase, sampling, tiles.size),
       work = rowsOfTask(phase, workspace, tiles.size),
       drawn = rowsOfTask(phase, draws, tiles.size),
-      allChanges = phase.whole(changes);
+      allChanges = phase.whole(changes), allMasks = phase.whole(masks);
   phase.reads(logits, row);
   phase.reads(sampling, wanted);
   phase.reads(changes, allChanges);
+  phase.reads(masks, allMasks);
   phase.writes(workspace, work, {.may = true});
   phase.writes(draws, drawn);
   phase.needsScratch(BATON_SAMPLE_SCRATCH_BYTES);
@@ -60,6 +62,8 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
               phase.address(changes, allChanges),
               phase.integer(changes.type.getDimension(0)),
               phase.integer(program.countChanges() * model::kChangeWords),
+              phase.address(masks, allMasks),
+              phase.integer(masks.type.getDimension(0)),
               tiles.count(phase), phase.integer(vocabulary), phase.scratch(0)});
   return success();
 }

@@ -9,7 +9,7 @@
 // RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
 
 // CHECK-LABEL: model.program @decoder max_seq 64 batch 3 {
-// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>, %[[SAMPLING:.+]]: !model.tensor<outputs x 22 x i32>, %[[CHANGES:.+]]: !model.tensor<9792 x i32>):
+// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>, %[[SAMPLING:.+]]: !model.tensor<outputs x 22 x i32>, %[[CHANGES:.+]]: !model.tensor<9792 x i32>, %[[MASKS:.+]]: !model.tensor<3 x i32>):
 // CHECK: model.embedding %[[TOKENS]]
 // CHECK: %[[TABLE:.+]] = model.parameter ["wpe"]
 // CHECK: model.embedding %[[POSITIONS]], %[[TABLE]]
@@ -19,7 +19,7 @@
 // CHECK: %[[V:.+]] = model.paged_append %[[H:.+]] at %[[SLOTS]] to "v"
 // CHECK: model.paged_attention %{{.+}}, %[[K]], %[[V]], %[[H]], %[[POSITIONS]], %[[SEQUENCES]], %[[PAGES]] {scale = 5.000000e-01 : f32, window = 7 : i64}
 // CHECK: model.last_rows
-// CHECK: %[[DRAWS:.+]] = model.sample %[[LOGITS:.+]], %[[SAMPLING]], %[[CHANGES]]
+// CHECK: %[[DRAWS:.+]] = model.sample %[[LOGITS:.+]], %[[SAMPLING]], %[[CHANGES]], %[[MASKS]]
 // CHECK: model.return %[[LOGITS]], %[[DRAWS]]
 
 // States lie in pages of 64 positions, both layers behind one another; attention
@@ -39,6 +39,7 @@
 // PLAN-SAME: #event.wait<@{{.*}}paged_append{{.*}}done
 // PLAN: event.call "paged_attention"
 // PLAN: event.phase "sample" grid
+// PLAN-SAME: #event.access<read @masks
 // PLAN-SAME: waits [
 // PLAN: event.call "sample" [#event.address<@draws
 // PLAN: event.phase "advance"
@@ -50,6 +51,7 @@
 // PLAN-SAME: #event.access<write @pages
 // PLAN-SAME: #event.access<write @sampling
 // PLAN-SAME: #event.access<write @changes
+// PLAN-SAME: #event.access<write @masks
 
 // As half as many bytes, or as bytes with a scale behind each row.
 // BF16: event.storage @k_memory bytes 2048

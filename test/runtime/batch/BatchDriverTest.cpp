@@ -4,6 +4,7 @@
 
 #include "paged_model.h"
 #include "runtime/error.h"
+#include "toy_constraints.h"
 
 #include <gtest/gtest.h>
 
@@ -176,6 +177,171 @@ TEST(BatchDriver, ContinuationsOfOnePromptShareIt) {
   batch.expect_all_free();
 }
 
+BatchRequest make_constrained(std::string id, std::vector<int32_t> prompt,
+                              uint64_t max_new_tokens,
+                              std::shared_ptr<const TokenConstraint> what) {
+  BatchRequest request =
+      make_request(std::move(id), std::move(prompt), max_new_tokens);
+  request.constraint = std::move(what);
+  return request;
+}
+
+TEST(BatchDriver, ConstraintsSayWhatATextGoesOnWith) {
+  std::mt19937_64 random(16);
+  const std::vector<int32_t> prompt = random_tokens(random, 90);
+  BatchRequest free = make_request("free", prompt, 30);
+  BatchRequest even =
+      make_constrained("even", prompt, 30, test::multiples_of(2));
+  even.sampling.temperature = 1;
+  even.sampling.repetition_penalty = 1.2;
+  even.n = 3;
+  BatchRequest likely = even;
+  likely.id = "likely";
+  likely.sampling.top_k = 40;
+  likely.logprobs = 5;
+  BatchRequest fixed =
+      make_constrained("fixed", prompt, 30, test::just({7, 255, 0, 31, 32}));
+  fixed.logprobs = 3;
+  BatchRequest cut = fixed;
+  cut.id = "cut";
+  cut.max_new_tokens = 3;
+  Batch batch(usual);
+  batch.run({free, even, likely, fixed, cut});
+  EXPECT_NE(batch.results.at("even").choices[0].tokens,
+            batch.results.at("even").choices[1].tokens);
+  for (const BatchChoice &choice : batch.results.at("even").choices)
+    for (int32_t token : choice.tokens)
+      EXPECT_EQ(token % 2, 0);
+  const BatchChoice &choice = batch.results.at("fixed").choices[0];
+  EXPECT_EQ(choice.tokens, (std::vector<int32_t>{7, 255, 0, 31, 32}));
+  EXPECT_EQ(choice.finish, BatchFinish::Stop);
+  // There is one token each time, and no other.
+  ASSERT_EQ(choice.logprobs.size(), 20u);
+  EXPECT_EQ(choice.logprobs[0], (TokenLogprob{7, 0}));
+  EXPECT_EQ(choice.logprobs[1], (TokenLogprob{7, 0}));
+  EXPECT_EQ(choice.logprobs[2].token, BATON_NOT_DRAWN);
+  EXPECT_EQ(batch.results.at("cut").choices[0].finish, BatchFinish::Length);
+  batch.expect_all_free();
+}
+
+/// Those that have to go keep what they may go on with, and a mask is of whoever
+/// has the line now.
+TEST(BatchDriver, ConstrainedTextsThatArePreemptedGoOn) {
+  std::mt19937_64 random(17);
+  Batch batch({64, 16, 16, 1200, 1208, 8, 256});
+  std::vector<BatchRequest> requests;
+  std::vector<int32_t> tokens = random_tokens(random, 110);
+  for (int i = 0; i < 6; ++i) {
+    BatchRequest request = make_constrained(
+        std::to_string(i), random_tokens(random, 100), 120,
+        i % 2 ? test::just(tokens) : test::multiples_of(2 + i));
+    if (i == 4)
+      request.constraint = nullptr;
+    requests.push_back(request);
+  }
+  batch.run(requests);
+  EXPECT_GT(batch.driver->counts().preemptions, 0u);
+  EXPECT_EQ(batch.results.at("1").choices[0].tokens, tokens);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, ConstrainedTextsAreCancelled) {
+  std::mt19937_64 random(18);
+  Batch batch(usual);
+  BatchRequest gone = make_constrained("gone", random_tokens(random, 70), 100,
+                                       test::multiples_of(3));
+  gone.n = 2;
+  BatchRequest stays = make_constrained("stays", random_tokens(random, 70), 60,
+                                        test::multiples_of(5));
+  ASSERT_TRUE(batch.submit(gone));
+  ASSERT_TRUE(batch.submit(stays));
+  int steps = 0;
+  batch.model.run(*batch.driver, [&] {
+    if (++steps == 20)
+      batch.driver->cancel("gone");
+  });
+  batch.expect_right(gone);
+  batch.expect_right(stays);
+  EXPECT_EQ(batch.results.at("gone").choices[1].finish, BatchFinish::Cancelled);
+  EXPECT_EQ(batch.results.at("stays").choices[0].tokens.size(), 60u);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, ConstraintsThatGetStuckEndOneText) {
+  Batch batch(usual);
+  BatchRequest stuck = make_constrained("stuck", {1, 2}, 10,
+                                        test::just({7, 8}, test::End::stuck));
+  stuck.n = 2;
+  ASSERT_TRUE(batch.submit(stuck));
+  ASSERT_TRUE(batch.submit(make_request("other", {1, 2}, 20)));
+  batch.model.run(*batch.driver);
+  for (const BatchChoice &choice : batch.results.at("stuck").choices) {
+    EXPECT_EQ(choice.finish, BatchFinish::Error);
+    EXPECT_EQ(choice.error, "behind token 8 the constraint allows none, and is "
+                            "not finished");
+    EXPECT_EQ(choice.tokens, (std::vector<int32_t>{7, 8}));
+  }
+  EXPECT_EQ(batch.results.at("other").choices[0].tokens.size(), 20u);
+  EXPECT_TRUE(batch.driver->idle());
+  // Nothing begins so.
+  for (const std::vector<int32_t> &first : {std::vector<int32_t>{}, {256}})
+    try {
+      batch.submit(make_constrained("no", {1}, 10, test::just(first)));
+      ADD_FAILURE();
+    } catch (const Error &failure) {
+      EXPECT_STREQ(failure.what(),
+                   "constraint: there is no token that may begin the text");
+    }
+  EXPECT_TRUE(batch.driver->idle());
+  ASSERT_TRUE(batch.submit(make_constrained(
+      "refuses", {1}, 10, test::just({7, 8}, test::End::refused))));
+  EXPECT_THROW(batch.model.run(*batch.driver), std::logic_error);
+}
+
+TEST(BatchDriver, TellsTokensWithTheirLogProbabilities) {
+  std::mt19937_64 random(19);
+  PagedModel model(usual);
+  std::map<std::string, std::vector<TokenLogprob>> told;
+  std::map<std::string, BatchResult> results;
+  BatchDriver driver(
+      usual, model.inputs(), {},
+      {.on_result =
+           [&](BatchResult &&result) {
+             std::string id = result.request.id;
+             results.emplace(id, std::move(result));
+           },
+       .on_token =
+           [&](const BatchRequest &request, uint32_t choice, int32_t token,
+               std::span<const TokenLogprob> logprobs) {
+             EXPECT_EQ(logprobs.empty(), !request.logprobs);
+             if (request.logprobs) {
+               EXPECT_EQ(logprobs.front().token, token);
+             }
+             if (choice == 0)
+               told[request.id].insert(told[request.id].end(), logprobs.begin(),
+                                       logprobs.end());
+           }});
+  std::vector<BatchRequest> requests = {
+      make_request("none", random_tokens(random, 5), 9),
+      make_request("all", random_tokens(random, 5), 9),
+      make_constrained("few", random_tokens(random, 5), 9,
+                       test::multiples_of(100))};
+  requests[1].n = 2;
+  requests[1].logprobs = 2;
+  requests[2].logprobs = 4;
+  for (BatchRequest request : requests)
+    ASSERT_TRUE(driver.submit(std::move(request)));
+  model.run(driver);
+  EXPECT_TRUE(told["none"].empty());
+  EXPECT_EQ(told["all"], results["all"].choices[0].logprobs);
+  // Of 0, 100 and 200 each time.
+  std::vector<TokenLogprob> few = results["few"].choices[0].logprobs;
+  EXPECT_EQ(few.size(), 9u * 5);
+  std::erase_if(few, [](const TokenLogprob &each) { return each.token < 0; });
+  EXPECT_EQ(few.size(), 9u * 4);
+  EXPECT_EQ(told["few"], few);
+}
+
 BatchRequest make_score(std::string id, std::vector<int32_t> prompt,
                         uint64_t from) {
   BatchRequest request = make_request(std::move(id), std::move(prompt), 0);
@@ -331,6 +497,21 @@ TEST(BatchDriver, LogitsThatAreNotFiniteEndOneText) {
   batch.expect_all_free();
 }
 
+/// The other continuations do not wait for one that ends within the prompt.
+TEST(BatchDriver, AFaultWithinThePromptIsOfOneContinuation) {
+  std::mt19937_64 random(20);
+  std::vector<int32_t> prompt = random_tokens(random, 200);
+  prompt[20] = test::poison;
+  BatchRequest request = make_score("bad", prompt, 3);
+  request.max_new_tokens = 4;
+  request.n = 3;
+  Batch batch({16, 16, 16, 1200, 1208, 100, 256});
+  ASSERT_TRUE(batch.submit(request));
+  batch.model.run(*batch.driver);
+  ASSERT_TRUE(batch.driver->idle());
+  batch.expect_right(request);
+}
+
 TEST(BatchDriver, RefusesWhatDoesNotFit) {
   Batch batch({64, 16, 16, 1200, 1208, 4, 256});
   auto expect = [&](const BatchRequest &request, const std::string &text) {
@@ -436,7 +617,9 @@ TEST(BatchDriver, TextsTakeTurnsWhereThereAreFewLogits) {
   BatchDriver driver(shape, model.inputs(), {},
                      {.on_result = [&](BatchResult &&) { ++finished; },
                       .on_token = [&](const BatchRequest &request, uint32_t,
-                                      int32_t) { ++generated[request.id]; }});
+                                      int32_t, std::span<const TokenLogprob>) {
+                        ++generated[request.id];
+                      }});
   for (int i = 0; i < 5; ++i) {
     generated[std::to_string(i)] = 0;
     ASSERT_TRUE(driver.submit(
@@ -462,6 +645,10 @@ TEST(BatchDriver, AProgramThatWasStoppedGoesOn) {
   for (int i = 0; i < 8; ++i) {
     requests.push_back(
         make_request(std::to_string(i), random_tokens(random, 90), 20));
+    if (i % 3 == 1)
+      requests.back().constraint = test::multiples_of(i);
+    if (i % 3 == 2)
+      requests.back().sampling.repetition_penalty = 1.5;
     ASSERT_TRUE(batch.submit(requests.back()));
   }
   // The driver is not told of the last step.
@@ -542,6 +729,10 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
     request.logprobs = static_cast<uint32_t>(random() % 4);
   if (random() % 3 == 0)
     request.stop_tokens = random_tokens(random, 20);
+  if (random() % 5 == 0)
+    request.constraint =
+        random() % 2 ? test::multiples_of(1 + int32_t(random() % 100))
+                     : test::just(random_tokens(random, 1 + random() % 50));
   if (random() % 40 == 0)
     request.prompt.push_back(test::poison);
   if (request.prompt.size() > 1 && random() % 3 == 0)

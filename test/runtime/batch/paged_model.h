@@ -31,11 +31,13 @@ public:
         cells(shape.pages * page_positions, {-1, ~uint64_t(0)}),
         sampling(shape.max_outputs),
         changes(size_t(shape.max_sequences) * shape.max_changes),
+        masks(shape.max_sequences * shape.mask_words()),
         draws(shape.max_outputs), logits(shape.vocabulary) {}
 
   BatchInputs inputs() {
-    return {rows[0].data(), rows[1].data(),  rows[2].data(), rows[3].data(),
-            pages.data(),   sampling.data(), changes.data(), draws.data()};
+    return {rows[0].data(), rows[1].data(),  rows[2].data(),
+            rows[3].data(), pages.data(),    sampling.data(),
+            changes.data(), masks.data(),    draws.data()};
   }
 
   /// The driver's memory as it is when a program has it anew.
@@ -44,6 +46,7 @@ public:
       std::fill(table.begin(), table.end(), -1);
     std::fill(pages.begin(), pages.end(), -1);
     std::fill(changes.begin(), changes.end(), BatonChange{-1, 0, 0});
+    std::fill(masks.begin(), masks.end(), 0x5a5a5a5a);
   }
 
   /// Runs to the end; `between` is called after each step.
@@ -85,9 +88,10 @@ public:
         poisoned |= cell.token == poison;
       }
       fill_logits(hash, poisoned, logits);
+      const size_t line = sampling[output].line;
       draws[output] = draw_from(logits, sampling[output],
-                                changes.data() + size_t(sampling[output].line) *
-                                                     shape.max_changes);
+                                changes.data() + line * shape.max_changes,
+                                masks.data() + line * shape.mask_words());
     }
   }
 
@@ -133,6 +137,7 @@ private:
   std::vector<Cell> cells;
   std::vector<BatonSampling> sampling;
   std::vector<BatonChange> changes;
+  std::vector<uint32_t> masks;
   std::vector<BatonDraw> draws;
   std::vector<float> logits;
   uint64_t spoiled = 0;

@@ -63,12 +63,40 @@ inline std::vector<TokenLogprob> score_alone(const BatchRequest &request,
   return scores;
 }
 
+/// Draws a token, and adds to the choice the log-probabilities that are wanted.
+inline int32_t draw_alone(const BatchRequest &request, Sampler &sampler,
+                          const SamplingOptions &sampling,
+                          std::span<const float> logits,
+                          std::span<const int32_t> tokens,
+                          TokenMatcher *matcher, BatchChoice &choice) {
+  const uint64_t prompt = request.prompt.size();
+  std::vector<float> changed = changed_logits(logits, sampling, tokens, prompt);
+  std::vector<uint32_t> mask(matcher ? (logits.size() + 31) / 32 : 0);
+  if (matcher)
+    matcher->allowed(mask);
+  const int32_t token = matcher ? sampler.sample(changed, tokens.size(), mask)
+                                : sampler.sample(logits, tokens, prompt);
+  for (size_t each = 0; matcher && each < changed.size(); ++each)
+    if (!allows(mask.data(), each))
+      changed[each] = -std::numeric_limits<float>::infinity();
+  if (request.logprobs) {
+    auto list = logprobs_of(changed, token, *request.logprobs);
+    list.resize(*request.logprobs + 1, {BATON_NOT_DRAWN, 0});
+    for (const TokenLogprob &each : list)
+      choice.logprobs.push_back(each);
+  }
+  return token;
+}
+
 /// The continuation, computed by itself.
 inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
                                   const BatchCapacities &shape) {
   SamplingOptions sampling = request.sampling;
   sampling.seed += index;
   Sampler sampler(sampling);
+  std::unique_ptr<TokenMatcher> matcher;
+  if (request.constraint)
+    matcher = request.constraint->start();
   BatchChoice choice;
   std::vector<int32_t> tokens = request.prompt;
   std::vector<float> logits(shape.vocabulary);
@@ -92,12 +120,8 @@ inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
       return choice;
     }
     fill_logits(hash, false, logits);
-    int32_t token = sampler.sample(logits, tokens, request.prompt.size());
-    if (request.logprobs)
-      for (const TokenLogprob &each : logprobs_of(
-               changed_logits(logits, sampling, tokens, request.prompt.size()),
-               token, *request.logprobs))
-        choice.logprobs.push_back(each);
+    const int32_t token = draw_alone(request, sampler, sampling, logits, tokens,
+                                     matcher.get(), choice);
     tokens.push_back(token);
     choice.tokens.push_back(token);
     text += static_cast<char>(token);
@@ -106,6 +130,7 @@ inline BatchChoice continue_alone(const BatchRequest &request, uint32_t index,
                   token) != request.stop_tokens.end();
     for (const std::string &stop : request.stop_strings)
       stops |= text.ends_with(stop);
+    stops |= matcher && (!matcher->accept(token) || matcher->is_finished());
     if (stops) {
       choice.finish = BatchFinish::Stop;
       break;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -39,7 +40,7 @@ inline std::vector<float> changed_logits(std::span<const float> logits,
   return result;
 }
 
-/// Of a token, then of the most likely ones.
+/// Of a token, then of the most likely ones, of those that have a probability.
 inline std::vector<TokenLogprob> logprobs_of(std::span<const float> logits,
                                              int32_t token, uint32_t likely) {
   double largest = *std::max_element(logits.begin(), logits.end()), sum = 0;
@@ -51,6 +52,8 @@ inline std::vector<TokenLogprob> logprobs_of(std::span<const float> logits,
     return std::pair(-logits[static_cast<size_t>(a)], a) <
            std::pair(-logits[static_cast<size_t>(b)], b);
   });
+  std::erase_if(order,
+                [&](int32_t each) { return std::isinf(logits[size_t(each)]); });
   order.resize(std::min<size_t>(likely, order.size()));
   order.insert(order.begin(), token);
   std::vector<TokenLogprob> result;
@@ -58,6 +61,10 @@ inline std::vector<TokenLogprob> logprobs_of(std::span<const float> logits,
     result.push_back({each, static_cast<float>(logits[size_t(each)] - largest -
                                                std::log(sum))});
   return result;
+}
+
+inline bool allows(const uint32_t *mask, size_t token) {
+  return mask[token / 32] >> (token % 32) & 1;
 }
 
 inline void write_logprobs(BatonDraw &draw, std::span<const float> logits,
@@ -68,10 +75,11 @@ inline void write_logprobs(BatonDraw &draw, std::span<const float> logits,
     draw.likely[i - 1] = {all[i].token, all[i].logprob};
 }
 
-/// What a step draws from a row of logits.
+/// What a step draws from a row of logits, by the row's line of changes and
+/// that of masks.
 inline BatonDraw draw_from(std::span<const float> logits,
-                           const BatonSampling &wanted,
-                           const BatonChange *line) {
+                           const BatonSampling &wanted, const BatonChange *line,
+                           const uint32_t *mask) {
   BatonDraw draw;
   draw.drawn = {BATON_NOT_DRAWN, 0};
   std::fill_n(draw.likely, BATON_MOST_LIKELY, draw.drawn);
@@ -99,12 +107,18 @@ inline BatonDraw draw_from(std::span<const float> logits,
   options.top_p = wanted.top_p;
   options.min_p = wanted.min_p;
   options.seed = wanted.seed;
+  std::span<const uint32_t> words;
+  if (wanted.masked)
+    words = {mask, (logits.size() + 31) / 32};
   try {
-    draw.drawn.token = Sampler(options).sample(changed, wanted.position);
+    draw.drawn.token = Sampler(options).sample(changed, wanted.position, words);
   } catch (const Error &) {
     draw.drawn.token = BATON_NOT_FINITE;
     return draw;
   }
+  for (size_t token = 0; wanted.masked && token < changed.size(); ++token)
+    if (!allows(mask, token))
+      changed[token] = -std::numeric_limits<float>::infinity();
   if (wanted.wanted == BATON_WANTED_LOGPROBS)
     write_logprobs(draw, changed, draw.drawn.token, wanted.likely);
   return draw;

@@ -49,6 +49,7 @@ void compute(BatonContext *context, const BatonStep &step) {
   const auto *sampling = storage<BatonSampling>(context, 7);
   const auto *changes = storage<BatonChange>(context, 8);
   auto *draws = storage<BatonDraw>(context, 9);
+  const auto *masks = storage<uint32_t>(context, 10);
   for (uint32_t row = 0; row < step.rows; ++row)
     cells[slots[row]] = {tokens[row], positions[row]};
   for (uint32_t output = 0; output < step.outputs; ++output) {
@@ -66,9 +67,10 @@ void compute(BatonContext *context, const BatonStep &step) {
     const std::span<float> own(logits + output * vocabulary,
                                size_t(vocabulary));
     test::fill_logits(hash, poisoned, own);
+    const size_t of = sampling[output].line;
     draws[output] =
-        test::draw_from(own, sampling[output],
-                        changes + size_t(sampling[output].line) * max_changes);
+        test::draw_from(own, sampling[output], changes + of * max_changes,
+                        masks + of * (vocabulary / 32));
   }
   if (const char *text = std::getenv("BATON_TOY_STEP_MILLISECONDS"))
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(text)));
@@ -147,7 +149,8 @@ extern const char baton_metadata[] =
               {"name": "logits", "bytes": 4096, "kind": "transient"},
               {"name": "sampling", "bytes": 352, "kind": "state"},
               {"name": "changes", "bytes": 37440, "kind": "state"},
-              {"name": "draws", "bytes": 672, "kind": "state"}],
+              {"name": "draws", "bytes": 672, "kind": "state"},
+              {"name": "masks", "bytes": 192, "kind": "state"}],
  "events": {"words": 1, "tensors": []},
  "phases": [],
  "proof": {"status": "by hand", "assumptions": []}})";
@@ -169,6 +172,7 @@ int main(int argc, char **argv) {
                       .pages = 4,
                       .sampling = 7,
                       .changes = 8,
+                      .masks = 10,
                       .draws = 9,
                       .page_bytes = 64 * sizeof(Cell)};
     batch_command(metadata, parse_flags(argc, argv));

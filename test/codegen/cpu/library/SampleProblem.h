@@ -6,6 +6,7 @@
 #include "test/codegen/cpu/library/Support.h"
 #include "test/runtime/batch/sampling_oracle.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace baton::test {
@@ -17,7 +18,9 @@ struct SampleProblem {
   SampleProblem(Random &random, int64_t rows, int64_t vocabulary,
                 float deviation, bool coarse = false)
       : logits(rows, vocabulary), sampling(static_cast<size_t>(rows)),
-        changes(static_cast<size_t>(rows * line_changes)) {
+        changes(static_cast<size_t>(rows * line_changes)),
+        line_words(static_cast<size_t>((vocabulary + 31) / 32)),
+        masks(static_cast<size_t>(rows) * line_words) {
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t token = 0; token < vocabulary; ++token) {
         const float sum = random.value() + random.value() + random.value();
@@ -50,6 +53,25 @@ struct SampleProblem {
     }
   }
 
+  /// Rows have masks, of which each allows one token of so many, and at least
+  /// one. What lies behind the vocabulary is not looked at.
+  void add_masks(Random &random, uint32_t one_of) {
+    const auto vocabulary = static_cast<size_t>(logits.width);
+    for (BatonSampling &wanted : sampling) {
+      wanted.masked = 1;
+      uint32_t *mask = mask_of(wanted);
+      std::fill_n(mask, line_words, 0u);
+      for (size_t token = 0; token < 32 * line_words; ++token)
+        if (token >= vocabulary || random.bits() % one_of == 0)
+          mask[token / 32] |= uint32_t(1) << token % 32;
+      const size_t token = random.bits() % vocabulary;
+      mask[token / 32] |= uint32_t(1) << token % 32;
+    }
+  }
+  uint32_t *mask_of(const BatonSampling &wanted) {
+    return masks.data() + wanted.line * line_words;
+  }
+
   /// Wants log-probabilities of some token, whatever else is said of the row.
   void score(Random &random, size_t row) {
     BatonSampling &wanted = sampling[row];
@@ -70,8 +92,10 @@ struct SampleProblem {
          sizeof(BatonSampling) / 4,
          reinterpret_cast<const int32_t *>(changes.data()),
          static_cast<int64_t>(changes.size() * sizeof(BatonChange) / 4),
-         line_changes * static_cast<int64_t>(sizeof(BatonChange) / 4), rows,
-         logits.width, scratch.data());
+         line_changes * static_cast<int64_t>(sizeof(BatonChange) / 4),
+         reinterpret_cast<const int32_t *>(masks.data()),
+         static_cast<int64_t>(masks.size()), rows, logits.width,
+         scratch.data());
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < gap; ++i)
         EXPECT_EQ(draws[static_cast<size_t>(row * (words + gap) + words + i)],
@@ -90,12 +114,15 @@ struct SampleProblem {
     return draw_from({logits.row(static_cast<int64_t>(row)),
                       static_cast<size_t>(logits.width)},
                      sampling[row],
-                     changes.data() + sampling[row].line * line_changes);
+                     changes.data() + sampling[row].line * line_changes,
+                     masks.data() + sampling[row].line * line_words);
   }
 
   Buffer logits;
   std::vector<BatonSampling> sampling;
   std::vector<BatonChange> changes;
+  size_t line_words;
+  std::vector<uint32_t> masks;
 };
 
 /// What top-k, top-p, min-p and temperature are tested with.

@@ -48,6 +48,8 @@ TEST(Sample, DrawsWhatTheHostDraws) {
           problem.sampling[1].likely = random.bits() % 21;
           problem.sampling[2].wanted = BATON_WANTED_NOTHING;
           expect_draws(problem);
+          problem.add_masks(random, coarse ? 2 : 40);
+          expect_draws(problem);
           problem.score(random, 0);
           problem.score(random, 2);
           expect_draws(problem);
@@ -135,6 +137,73 @@ TEST(Sample, LogitsThatAreNotFinite) {
     }
 }
 
+/// Of what a mask allows as of a vocabulary that has no other tokens.
+TEST(Sample, MaskedTokensHaveNoProbability) {
+  Random random(6);
+  constexpr int64_t vocabulary = 1003;
+  SampleProblem problem(random, 1, vocabulary, 3);
+  BatonSampling &wanted = problem.sampling[0];
+  wanted.wanted = BATON_WANTED_LOGPROBS;
+  wanted.likely = BATON_MOST_LIKELY;
+  wanted.masked = 1;
+  const std::vector<size_t> allowed = {0, 31, 32, 500, 1002};
+  SampleProblem small(random, 1, int64_t(allowed.size()), 3);
+  for (size_t i = 0; i < allowed.size(); ++i) {
+    problem.mask_of(wanted)[allowed[i] / 32] |= uint32_t(1) << allowed[i] % 32;
+    small.logits.row(0)[i] = problem.logits.row(0)[allowed[i]];
+  }
+  // The most likely one of all is not among them.
+  problem.logits.row(0)[501] = 50;
+  for (const SamplingCase &each : sampling_cases()) {
+    each.set(wanted);
+    small.sampling[0] = wanted;
+    small.sampling[0].masked = 0;
+    const BatonDraw draw = problem.draw(baton_task_sample).front(),
+                    expected = small.draw(baton_task_sample).front();
+    auto expect_same = [&](BatonLogprob one, BatonLogprob other) {
+      ASSERT_GE(other.token, 0);
+      EXPECT_EQ(one.token, int32_t(allowed[size_t(other.token)]));
+      EXPECT_NEAR(one.logprob, other.logprob, 1e-5);
+    };
+    // Top-k that leaves all of the small one draws in another order.
+    if (each.top_k < 2 || each.temperature == 0)
+      expect_same(draw.drawn, expected.drawn);
+    else
+      EXPECT_TRUE(std::ranges::count(allowed, size_t(draw.drawn.token)));
+    for (size_t i = 0; i < allowed.size(); ++i)
+      expect_same(draw.likely[i], expected.likely[i]);
+    for (size_t i = allowed.size(); i < BATON_MOST_LIKELY; ++i)
+      EXPECT_EQ(draw.likely[i].token, BATON_NOT_DRAWN);
+  }
+}
+
+/// Also those of tokens that may not be drawn, and nothing is drawn of none.
+TEST(Sample, MasksHideNoFault) {
+  Random random(7);
+  for (bool fault : {false, true}) {
+    SampleProblem problem(random, 2, 131, 2);
+    problem.add_masks(random, 1000);
+    problem.sampling[0].wanted = BATON_WANTED_LOGPROBS;
+    std::fill_n(problem.mask_of(problem.sampling[0]), 4, 0u);
+    problem.mask_of(problem.sampling[0])[4] = ~uint32_t(7);
+    if (fault)
+      problem.logits.row(0)[130] = -std::numeric_limits<float>::infinity();
+    const std::vector<BatonDraw> draws = problem.draw(baton_task_sample);
+    EXPECT_EQ(draws[0].drawn.token, fault ? BATON_NOT_FINITE : BATON_NOT_DRAWN);
+    EXPECT_EQ(draws[0].likely[0].token, BATON_NOT_DRAWN);
+    EXPECT_GE(draws[1].drawn.token, 0);
+  }
+}
+
+/// A row without one reads none.
+TEST(Sample, NoMaskIsRead) {
+  Random random(8);
+  SampleProblem problem(random, 2, 500, 2);
+  for (BatonSampling &wanted : problem.sampling)
+    wanted.line = 1u << 30;
+  EXPECT_GE(problem.draw(baton_task_sample)[1].drawn.token, 0);
+}
+
 TEST(Sample, ExtremeTemperatures) {
   Random random(4);
   for (double temperature : {1e-310, 1e-300, 1e-3, 1e300})
@@ -147,6 +216,9 @@ TEST(Sample, ExtremeTemperatures) {
       for (int64_t token = 0; token < 500; ++token)
         problem.logits.row(1)[token] = -3e38f;
       problem.logits.row(1)[3] = problem.logits.row(1)[400] = 3e38f;
+      expect_draws(problem);
+      problem.add_masks(random, 3);
+      problem.mask_of(problem.sampling[1])[0] &= ~8u;
       expect_draws(problem);
       if (HasFatalFailure())
         return;

@@ -10,7 +10,7 @@ TWIN_TEST(baton_task_sample) {
   Random random(6);
   for (int64_t vocabulary : {1, 9, 131, 1000})
     for (const SamplingCase &each : sampling_cases()) {
-      SampleProblem problem(random, 6, vocabulary, 3, vocabulary == 131);
+      SampleProblem problem(random, 9, vocabulary, 3, vocabulary == 131);
       for (BatonSampling &wanted : problem.sampling)
         each.set(wanted);
       problem.add_changes(random);
@@ -20,6 +20,16 @@ TWIN_TEST(baton_task_sample) {
       problem.sampling[2].wanted = BATON_WANTED_NOTHING;
       problem.score(random, 4);
       problem.score(random, 5);
+      problem.add_masks(random, vocabulary == 131 ? 2 : 30);
+      for (size_t row : {0, 3, 4})
+        problem.sampling[row].masked = 0;
+      // More of the most likely ones than a mask leaves.
+      for (size_t row : {6, 7}) {
+        problem.sampling[row].wanted = BATON_WANTED_LOGPROBS;
+        problem.sampling[row].likely = BATON_MOST_LIKELY;
+      }
+      problem.sampling[7].changes = 0;
+      std::fill_n(problem.mask_of(problem.sampling[8]), problem.line_words, 0u);
       if (vocabulary > 1)
         for (int64_t row : {3, 5})
           problem.logits.row(row)[vocabulary / 2] = std::nanf("");
