@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace baton {
@@ -133,8 +134,8 @@ BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
 }
 
 bool BatchDriver::Sequence::is_older(const Sequence &other) const {
-  return std::pair(job.number, index) <
-         std::pair(other.job.number, other.index);
+  return std::tuple(job.request.priority, job.number, index) <
+         std::tuple(other.job.request.priority, other.job.number, other.index);
 }
 
 BatchDriver::Job::Job(BatchRequest &&wanted, const BatchDriver &driver)
@@ -220,6 +221,10 @@ BatchCounts BatchDriver::counts() const {
           .scored_tokens = count.scored_tokens,
           .preemptions = count.preemptions,
           .recomputed = count.recomputed};
+}
+
+BatchLoad BatchDriver::load() const {
+  return {seen.running, seen.waiting, seen.used_pages, pages.size()};
 }
 
 BatonStep BatchDriver::begin(std::span<int32_t>) {
@@ -333,9 +338,8 @@ void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
   const int32_t token = draw.drawn.token;
   std::span<const TokenLogprob> logprobs;
   if (request.logprobs)
-    logprobs =
-        record(sequence.logprobs, draw,
-               std::min<uint64_t>(*request.logprobs, shape.vocabulary));
+    logprobs = record(sequence.logprobs, draw,
+                      std::min<uint64_t>(*request.logprobs, shape.vocabulary));
   sequence.tokens.push_back(token);
   if (auto changed = sequence.changes.generated(token); !changed.empty())
     changes_of(sequence)[&changed.front() - sequence.changes.all().data()] =
@@ -413,6 +417,7 @@ void BatchDriver::cancel_jobs(const std::string &id) {
 /// The oldest comes first.
 void BatchDriver::wait(Sequence &sequence) {
   sequence.state = Sequence::State::Waiting;
+  ++waiting_count;
   Sequence **link = &waiting;
   if (last_waiting && last_waiting->is_older(sequence))
     link = &last_waiting->next;
@@ -424,6 +429,7 @@ void BatchDriver::wait(Sequence &sequence) {
 }
 
 void BatchDriver::stop_waiting(Sequence &sequence) {
+  --waiting_count;
   Sequence *before = nullptr, **link = &waiting;
   for (; *link != &sequence; link = &before->next)
     before = *link;
@@ -570,6 +576,9 @@ BatonStep BatchDriver::make_step() {
   admit();
   choose_ready();
   choose_prompts();
+  seen.running = running.size();
+  seen.waiting = waiting_count;
+  seen.used_pages = pages.size() - pages.available();
 
   uint32_t logits = 0;
   for (const auto *list : {&ready, &prompts})

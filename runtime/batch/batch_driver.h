@@ -7,7 +7,8 @@
 // Of a prompt that is scored the rows before the tokens in question have
 // logits, too. A token is scored once, also if its text is computed again.
 //
-// A text is admitted, first come first served, when a line of the table of
+// A text is admitted, first come first served among those of the same priority,
+// when a line of the table of
 // pages and pages for all of its tokens are free. It begins behind the pages
 // that hold its tokens already (runtime/batch/page_pool.h), and if another text
 // computes the next page of the same tokens in this step, it waits a step and
@@ -83,6 +84,14 @@ struct BatchCounts {
   uint64_t recomputed = 0;
 };
 
+/// Behind the latest step.
+struct BatchLoad {
+  /// Texts that have pages, and that wait for some.
+  uint64_t running = 0, waiting = 0;
+  /// Pages of the former, and how many there are.
+  uint64_t used_pages = 0, pages = 0;
+};
+
 class BatchDriver : public StepDriver {
 public:
   /// `inputs` is memory of the program that runs.
@@ -107,6 +116,7 @@ public:
   bool has_work() const { return unfinished > 0; }
   bool idle() const { return !has_work(); }
   BatchCounts counts() const;
+  BatchLoad load() const;
 
   // What the program calls.
 
@@ -183,6 +193,7 @@ private:
   /// In order of age.
   std::vector<Sequence *> running;
   Sequence *waiting = nullptr, *last_waiting = nullptr;
+  uint64_t waiting_count = 0;
   /// The pages of each line, of which inputs.pages is a copy.
   std::vector<int32_t> lines;
   std::vector<uint32_t> free_lines;
@@ -210,6 +221,9 @@ private:
                           cached_tokens = 0, generated_tokens = 0,
                           scored_tokens = 0, preemptions = 0, recomputed = 0;
   } count;
+  struct {
+    std::atomic<uint64_t> running = 0, waiting = 0, used_pages = 0;
+  } seen;
 };
 
 } // namespace baton

@@ -70,7 +70,8 @@ RequestFile::RequestFile(fs::path path)
 }
 
 void RequestFile::add(std::string_view text, Line line) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::ordered_json json =
+      nlohmann::ordered_json::parse(text, nullptr, false);
   std::optional<std::string> id;
   if (!json.is_object())
     line.fault = "is no JSON object";
@@ -94,7 +95,7 @@ std::optional<size_t> RequestFile::find(const std::string &key) const {
 }
 
 std::optional<std::string>
-RequestFile::result_key(const nlohmann::json &result) {
+RequestFile::result_key(const nlohmann::ordered_json &result) {
   if (auto line = result.find("line");
       line != result.end() && line->is_number_unsigned())
     return line_key(line->get<uint64_t>());
@@ -119,7 +120,8 @@ RequestFile::read(size_t index, const BatchFormat &format, std::string &error) {
   std::string text(line.bytes, '\0');
   stream.seekg(static_cast<std::streamoff>(line.offset));
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::ordered_json json =
+      nlohmann::ordered_json::parse(text, nullptr, false);
   if (!stream || !json.is_object() || !request_id(json))
     throw Error(place(line) + "has changed since it was read first");
   RequestOrigin origin;
@@ -203,7 +205,8 @@ void ResultFile::read_results() {
 }
 
 void ResultFile::add(std::string_view text, uint64_t number, Place place) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::ordered_json json =
+      nlohmann::ordered_json::parse(text, nullptr, false);
   std::optional<std::string> key;
   if (json.is_object())
     key = RequestFile::result_key(json);

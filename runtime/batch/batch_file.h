@@ -41,7 +41,8 @@ public:
   /// The line with this key, if there is one.
   std::optional<size_t> find(const std::string &key) const;
   /// What a result is of.
-  static std::optional<std::string> result_key(const nlohmann::json &result);
+  static std::optional<std::string>
+  result_key(const nlohmann::ordered_json &result);
 
   /// The requests of a line, of which several may be scored, whose tags are
   /// `index`; or none, and its result is the error line. Throws Error when the

@@ -54,6 +54,9 @@ struct BatchRequest {
   /// Whether log-probabilities of the tokens are wanted, and of how many of the
   /// most likely ones beside each.
   std::optional<uint32_t> logprobs = {};
+  /// Of those that wait the ones with the lowest number come first, and of
+  /// those that have pages the ones with the highest give theirs back first.
+  int32_t priority = 0;
   /// Whatever whoever asks knows it by.
   uint64_t tag = 0;
   uint32_t part = 0;

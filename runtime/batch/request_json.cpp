@@ -3,6 +3,7 @@
 #include "runtime/batch/request_json.h"
 
 #include "runtime/batch/json_keys.h"
+#include "runtime/batch/sampling_json.h"
 #include "runtime/batch/token_json.h"
 #include "runtime/error.h"
 #include "runtime/weights/message.h"
@@ -15,91 +16,25 @@ namespace baton {
 
 namespace {
 
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 /// Of both kinds of requests.
-const std::vector<std::string> common_keys = {"prompt",
-                                              "temperature",
-                                              "top_k",
-                                              "top_p",
-                                              "min_p",
-                                              "seed",
-                                              "n",
-                                              "stop",
-                                              "logprobs",
-                                              "repetition_penalty",
-                                              "presence_penalty",
-                                              "frequency_penalty",
-                                              "logit_bias"};
+const std::vector<std::string> common_keys = {"prompt", "logprobs"};
 
 std::vector<std::string> with_keys(std::vector<std::string> more) {
-  more.insert(more.end(), common_keys.begin(), common_keys.end());
+  for (const auto *keys : {&sampling_keys(), &common_keys})
+    more.insert(more.end(), keys->begin(), keys->end());
   return more;
 }
 
-std::vector<std::string> parse_stop(const Json &value) {
-  const Json list = value.is_array() ? value : Json::array({value});
-  std::vector<std::string> texts;
-  for (const Json &text : list) {
-    if (!text.is_string())
-      throw Error("stop: expected a text or a list of texts");
-    texts.push_back(text.get<std::string>());
-  }
-  return texts;
-}
-
-std::vector<SamplingOptions::Bias> parse_bias(const Json &value) {
-  std::vector<SamplingOptions::Bias> result;
-  if (!value.is_object())
-    throw Error("logit_bias: expected an object as in {\"123\": -1.5}");
-  for (const auto &[key, bias] : value.items()) {
-    int32_t token = 0;
-    auto [end, failure] =
-        std::from_chars(key.data(), key.data() + key.size(), token);
-    if (failure != std::errc() || end != key.data() + key.size())
-      throw Error("logit_bias: " + quote_name(key) + " is not a token id");
-    if (!bias.is_number())
-      throw Error("logit_bias: expected a number for token " + key);
-    // "1" and "01" are one token.
-    for (const SamplingOptions::Bias &other : result)
-      if (other.token == token)
-        throw Error("logit_bias: token " + std::to_string(token) +
-                    " is there twice");
-    result.push_back({token, bias.get<float>()});
-  }
-  return result;
-}
-
-/// What both kinds of requests say alike.
 void parse_common(const JsonKeys &keys, const BatchFormat &format,
                   double usual_temperature, BatchRequest &request) {
-  SamplingOptions &sampling = request.sampling;
   const bool draws =
       keys.has("top_k") || keys.has("top_p") || keys.has("min_p");
-  sampling.temperature =
-      keys.number("temperature", draws ? 1 : usual_temperature);
-  sampling.top_k = keys.whole("top_k", 0);
-  sampling.top_p = keys.number("top_p", 1);
-  sampling.min_p = keys.number("min_p", 0);
-  if (const Json *seed = keys.find("seed")) {
-    if (!seed->is_number_integer())
-      throw Error("seed: expected a whole number");
-    sampling.seed = seed->get<uint64_t>();
-  }
-  sampling.repetition_penalty = keys.number("repetition_penalty", 1);
-  sampling.presence_penalty = keys.number("presence_penalty", 0);
-  sampling.frequency_penalty = keys.number("frequency_penalty", 0);
-  if (const Json *bias = keys.find("logit_bias"))
-    sampling.logit_bias = parse_bias(*bias);
-  request.n = keys.small("n", 1);
+  parse_sampling(keys, format, {.temperature = draws ? 1 : usual_temperature},
+                 request);
   if (keys.has("logprobs"))
     request.logprobs = keys.small("logprobs", 0);
-  request.stop_tokens = format.stop_tokens;
-  if (const Json *stop = keys.find("stop"))
-    request.stop_strings = parse_stop(*stop);
-  if (!request.stop_strings.empty() && !format.tokenizer)
-    throw Error("stop: " + format.no_tokenizer);
 }
 
 BatchRequest parse_own(const Json &line, const BatchFormat &format,
@@ -177,12 +112,11 @@ std::string text_of(const BatchChoice &choice, const BatchRequest &request,
   return text.substr(0, end);
 }
 
-OrderedJson openai_logprobs(const BatchChoice &choice,
-                            const BatchFormat &format) {
-  OrderedJson json = {{"tokens", OrderedJson::array()},
-                      {"token_logprobs", OrderedJson::array()},
-                      {"top_logprobs", OrderedJson::array()},
-                      {"text_offset", OrderedJson::array()}};
+Json openai_logprobs(const BatchChoice &choice, const BatchFormat &format) {
+  Json json = {{"tokens", Json::array()},
+               {"token_logprobs", Json::array()},
+               {"top_logprobs", Json::array()},
+               {"text_offset", Json::array()}};
   const size_t each = choice.logprobs.size() / choice.tokens.size();
   size_t offset = 0;
   for (size_t i = 0; i < choice.logprobs.size(); i += each) {
@@ -190,7 +124,7 @@ OrderedJson openai_logprobs(const BatchChoice &choice,
     const std::string text = token_text(own.token, format);
     json["tokens"].push_back(text);
     json["token_logprobs"].push_back(own.logprob);
-    auto top = OrderedJson::object();
+    auto top = Json::object();
     for (size_t j = 1; j < each && choice.logprobs[i + j].token >= 0; ++j)
       top[token_text(choice.logprobs[i + j].token, format)] =
           choice.logprobs[i + j].logprob;
@@ -201,10 +135,10 @@ OrderedJson openai_logprobs(const BatchChoice &choice,
   return json;
 }
 
-OrderedJson own_choice(const RequestOrigin &origin, const BatchChoice &choice,
-                       const BatchRequest &request, const BatchFormat &format,
-                       const std::string &place) {
-  OrderedJson json = {{"tokens", choice.tokens}, {"text", nullptr}};
+Json own_choice(const RequestOrigin &origin, const BatchChoice &choice,
+                const BatchRequest &request, const BatchFormat &format,
+                const std::string &place) {
+  Json json = {{"tokens", choice.tokens}, {"text", nullptr}};
   if (origin.text)
     json["text"] = text_of(choice, request, format);
   json["finish_reason"] = batch_finish_name(choice.finish);
@@ -216,9 +150,9 @@ OrderedJson own_choice(const RequestOrigin &origin, const BatchChoice &choice,
   return json;
 }
 
-OrderedJson own_result(const RequestOrigin &origin, const BatchResult &result,
-                       const BatchFormat &format, const std::string &place) {
-  OrderedJson json = {{"id", origin.id}};
+Json own_result(const RequestOrigin &origin, const BatchResult &result,
+                const BatchFormat &format, const std::string &place) {
+  Json json = {{"id", origin.id}};
   auto add_counts = [&] {
     json["prompt_tokens"] = result.prompt_tokens;
     json["cached_tokens"] = result.cached_tokens;
@@ -229,7 +163,7 @@ OrderedJson own_result(const RequestOrigin &origin, const BatchResult &result,
   };
   if (result.choices.size() > 1) {
     add_counts();
-    json["choices"] = OrderedJson::array();
+    json["choices"] = Json::array();
     for (const BatchChoice &choice : result.choices)
       json["choices"].push_back(
           own_choice(origin, choice, result.request, format, place));
@@ -241,15 +175,14 @@ OrderedJson own_result(const RequestOrigin &origin, const BatchResult &result,
   return json;
 }
 
-OrderedJson openai_result(const RequestOrigin &origin,
-                          const BatchResult &result,
-                          const BatchFormat &format) {
-  auto choices = OrderedJson::array();
+Json openai_result(const RequestOrigin &origin, const BatchResult &result,
+                   const BatchFormat &format) {
+  auto choices = Json::array();
   uint64_t generated = 0;
   for (size_t i = 0; i < result.choices.size(); ++i) {
     const BatchChoice &choice = result.choices[i];
     generated += choice.tokens.size();
-    OrderedJson json = {{"index", i}, {"text", ""}, {"logprobs", nullptr}};
+    Json json = {{"index", i}, {"text", ""}, {"logprobs", nullptr}};
     if (origin.text)
       json["text"] = text_of(choice, result.request, format);
     if (!choice.logprobs.empty())
@@ -257,18 +190,18 @@ OrderedJson openai_result(const RequestOrigin &origin,
     json["finish_reason"] = batch_finish_name(choice.finish);
     choices.push_back(std::move(json));
   }
-  const OrderedJson usage = {
+  const Json usage = {
       {"prompt_tokens", result.prompt_tokens},
       {"completion_tokens", generated},
       {"total_tokens", result.prompt_tokens + generated},
       {"prompt_tokens_details", {{"cached_tokens", result.cached_tokens}}}};
   // Without the time, the same requests have the same results.
-  const OrderedJson body = {{"id", "cmpl-" + origin.id},
-                            {"object", "text_completion"},
-                            {"created", 0},
-                            {"model", origin.model},
-                            {"choices", std::move(choices)},
-                            {"usage", usage}};
+  const Json body = {{"id", "cmpl-" + origin.id},
+                     {"object", "text_completion"},
+                     {"created", 0},
+                     {"model", origin.model},
+                     {"choices", std::move(choices)},
+                     {"usage", usage}};
   return {{"id", "batch-" + origin.id},
           {"custom_id", origin.id},
           {"response",
@@ -276,8 +209,8 @@ OrderedJson openai_result(const RequestOrigin &origin,
           {"error", nullptr}};
 }
 
-OrderedJson openai_error(const RequestOrigin &origin, const char *code,
-                         const std::string &message) {
+Json openai_error(const RequestOrigin &origin, const char *code,
+                  const std::string &message) {
   return {{"id", "batch-" + origin.id},
           {"custom_id", origin.id},
           {"response", nullptr},
@@ -286,7 +219,7 @@ OrderedJson openai_error(const RequestOrigin &origin, const char *code,
 
 } // namespace
 
-std::optional<std::string> request_id(const nlohmann::json &line) {
+std::optional<std::string> request_id(const nlohmann::ordered_json &line) {
   for (const char *key : {"id", "custom_id"})
     if (auto found = line.find(key); found != line.end()) {
       if (found->is_string())
@@ -297,11 +230,11 @@ std::optional<std::string> request_id(const nlohmann::json &line) {
   return std::nullopt;
 }
 
-std::string line_text(const OrderedJson &json) {
-  return json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+std::string line_text(const Json &json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-BatchRequest parse_request(const nlohmann::json &line,
+BatchRequest parse_request(const nlohmann::ordered_json &line,
                            const BatchFormat &format, RequestOrigin &origin) {
   origin.id = request_id(line).value();
   origin.openai = line.contains("custom_id");

@@ -42,10 +42,10 @@ struct RequestOrigin {
 };
 
 /// The id of a request, or nothing.
-std::optional<std::string> request_id(const nlohmann::json &line);
+std::optional<std::string> request_id(const nlohmann::ordered_json &line);
 
 /// Reads a line that has an id. Throws Error that names the key.
-BatchRequest parse_request(const nlohmann::json &line,
+BatchRequest parse_request(const nlohmann::ordered_json &line,
                            const BatchFormat &format, RequestOrigin &origin);
 
 /// As text. Bytes of tokens need not be text.

@@ -14,8 +14,7 @@ namespace baton {
 
 namespace {
 
-using Json = nlohmann::json;
-using OrderedJson = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 /// What is before all continuations of a line.
 class Context {
@@ -106,8 +105,8 @@ void expect_kinds(const std::string &name, const Json &list, bool choices) {
       throw Error(name + ": expected all of them as texts, or as token ids");
 }
 
-OrderedJson score_of(const RequestOrigin &origin, const BatchResult &result,
-                     const BatchFormat &format) {
+Json score_of(const RequestOrigin &origin, const BatchResult &result,
+              const BatchFormat &format) {
   // The own log-probability, then that of the most likely token.
   const size_t each = result.scores.size() / result.scored_tokens;
   double sum = 0;
@@ -116,7 +115,7 @@ OrderedJson score_of(const RequestOrigin &origin, const BatchResult &result,
     sum += double(result.scores[i].logprob);
     greedy &= result.scores[i].token == result.scores[i + 1].token;
   }
-  OrderedJson json = {
+  Json json = {
       {"logprob", sum}, {"tokens", result.scored_tokens}, {"greedy", greedy}};
   if (origin.logprobs)
     json["logprobs"] = logprobs_json(result.scores, result.scored_tokens,
@@ -124,9 +123,9 @@ OrderedJson score_of(const RequestOrigin &origin, const BatchResult &result,
   return json;
 }
 
-OrderedJson choices_of(const RequestOrigin &origin,
-                       std::span<const BatchResult> results,
-                       const BatchFormat &format) {
+Json choices_of(const RequestOrigin &origin,
+                std::span<const BatchResult> results,
+                const BatchFormat &format) {
   double largest = -HUGE_VAL, sum = 0;
   for (const BatchResult &result : results)
     largest = std::max(largest, double(result.scores.front().logprob));
@@ -135,10 +134,9 @@ OrderedJson choices_of(const RequestOrigin &origin,
   };
   for (const BatchResult &result : results)
     sum += weight(result);
-  auto list = OrderedJson::array();
+  auto list = Json::array();
   for (const BatchResult &result : results) {
-    OrderedJson json =
-        logprobs_json(result.scores, 1, 0, origin.text, format).front();
+    Json json = logprobs_json(result.scores, 1, 0, origin.text, format).front();
     json["probability"] = weight(result) / sum;
     list.push_back(std::move(json));
   }
@@ -147,7 +145,7 @@ OrderedJson choices_of(const RequestOrigin &origin,
 
 } // namespace
 
-std::vector<BatchRequest> parse_scores(const nlohmann::json &line,
+std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
                                        const BatchFormat &format,
                                        RequestOrigin &origin) {
   origin.id = request_id(line).value();
@@ -207,11 +205,11 @@ std::string scores_line(const RequestOrigin &origin,
           origin, place + (origin.choices ? "choices[" : "continuations[") +
                       std::to_string(result.request.part) +
                       "]: " + choice.error);
-  OrderedJson json = {{"id", origin.id}};
+  Json json = {{"id", origin.id}};
   if (origin.choices) {
     json["scores"] = choices_of(origin, results, format);
   } else {
-    json["scores"] = OrderedJson::array();
+    json["scores"] = Json::array();
     for (const BatchResult &result : results)
       json["scores"].push_back(score_of(origin, result, format));
   }

@@ -28,7 +28,7 @@ namespace baton {
 
 /// Reads a line that has an id: a request for each continuation or choice,
 /// whose part is its number. Throws Error that names the key.
-std::vector<BatchRequest> parse_scores(const nlohmann::json &line,
+std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
                                        const BatchFormat &format,
                                        RequestOrigin &origin);
 

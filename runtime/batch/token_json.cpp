@@ -9,10 +9,10 @@
 namespace baton {
 
 std::vector<int32_t> parse_tokens(const std::string &key,
-                                  const nlohmann::json &list) {
+                                  const nlohmann::ordered_json &list) {
   std::vector<int32_t> tokens;
   if (list.is_array())
-    for (const nlohmann::json &token : list) {
+    for (const nlohmann::ordered_json &token : list) {
       if (!token.is_number_integer())
         break;
       // Those out of range are out of the vocabulary, too.
@@ -28,7 +28,7 @@ std::vector<int32_t> parse_tokens(const std::string &key,
 }
 
 std::vector<int32_t> encode_text(const std::string &key,
-                                 const nlohmann::json &text,
+                                 const nlohmann::ordered_json &text,
                                  const BatchFormat &format,
                                  bool special_tokens) {
   if (!text.is_string())

@@ -17,11 +17,11 @@ namespace baton {
 
 /// A list of token ids. Throws Error that begins with the key.
 std::vector<int32_t> parse_tokens(const std::string &key,
-                                  const nlohmann::json &list);
+                                  const nlohmann::ordered_json &list);
 /// The tokens of a text, with those that the tokenizer puts around one if they
 /// are wanted. Throws Error that begins with the key.
 std::vector<int32_t> encode_text(const std::string &key,
-                                 const nlohmann::json &text,
+                                 const nlohmann::ordered_json &text,
                                  const BatchFormat &format,
                                  bool special_tokens = true);
 

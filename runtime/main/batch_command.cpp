@@ -4,27 +4,21 @@
 
 #include "runtime/batch/batch_driver.h"
 #include "runtime/batch/batch_file.h"
-#include "runtime/comm/mesh.h"
 #include "runtime/decode/output_queue.h"
-#include "runtime/decode/stop_tokens.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
+#include "runtime/main/batch_setup.h"
 #include "runtime/main/decode_ranks.h"
-#include "runtime/main/free_memory.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/table.h"
-#include "runtime/main/text_tokens.h"
 #include "runtime/main/weights.h"
-#include "runtime/weights/message.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <limits>
 
 namespace baton {
 
@@ -32,66 +26,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using BatchClock = std::chrono::steady_clock;
-
-/// Reads "4GiB".
-uint64_t parse_memory_size(const std::string &flag, const std::string &text) {
-  double number = 0;
-  const char *const text_end = text.data() + text.size();
-  auto [end, failure] = std::from_chars(text.data(), text_end, number);
-  const std::string_view unit(end, static_cast<size_t>(text_end - end));
-  double scale = 1;
-  for (std::string_view name : {"", "KiB", "MiB", "GiB", "TiB"}) {
-    if (failure == std::errc() && number >= 0 && unit == name &&
-        number * scale < 0x1p63)
-      return static_cast<uint64_t>(number * scale);
-    scale *= 1024;
-  }
-  throw Error(flag + ": " + quote_name(text) +
-              " is not a size as in 512MiB or 4GiB");
-}
-
-/// How many pages keys and values get, on each of so many ranks.
-uint64_t choose_pages(const BatchCommandOptions &options,
-                      const BatchDescription &batch, uint32_t ranks) {
-  // Slots are 32-bit numbers.
-  constexpr uint64_t most =
-      std::numeric_limits<int32_t>::max() / page_positions;
-  const uint64_t full =
-      uint64_t(batch.max_sequences) * pages_of(batch.max_positions);
-  const uint64_t page_bytes = batch.page_bytes * ranks;
-  uint64_t pages = full;
-  if (options.kv_memory)
-    pages = parse_memory_size("--kv-memory", *options.kv_memory) / page_bytes;
-  else if (std::optional<uint64_t> memory = free_memory())
-    pages = std::min(full, *memory / 2 / page_bytes);
-  if (pages < 2)
-    throw Error("--kv-memory: " +
-                (options.kv_memory ? *options.kv_memory
-                                   : "half of the memory that is free") +
-                " is less than 2 pages of " + bytes_text(double(page_bytes)) +
-                "; give more");
-  return std::min(pages, most);
-}
-
-BatchFormat find_format(const Metadata &metadata,
-                        const BatchCommandOptions &options) {
-  const std::filesystem::path path = weights_path(options.run);
-  BatchFormat format;
-  format.scores = options.scores;
-  format.max_new_tokens = options.max_new_tokens;
-  format.stop_tokens = read_stop_tokens(path);
-  try {
-    TextTokens text = find_text_tokens(path, metadata.vocabulary,
-                                       {"prompts", "tokens instead of text"},
-                                       !options.run.quiet);
-    format.tokenizer = std::move(text.tokenizer);
-    format.bytes = text.bytes;
-  } catch (const Error &failure) {
-    // Requests may do without.
-    format.no_tokenizer = failure.what();
-  }
-  return format;
-}
 
 using ResultQueue = OutputQueue<BatchResult>;
 
@@ -237,19 +171,19 @@ std::string summary_text(const BatchRun &run, const BatchCounts &counts,
 
 void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
                const DecodeRanks &ranks) {
-  const BatchDescription &batch = *metadata.batch;
   const unsigned wanted_workers = program_workers(options.run, metadata);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
-  BatchFormat format = find_format(metadata, options);
+  BatchFormat format = read_batch_format(metadata, options.run);
+  format.scores = options.scores;
+  format.max_new_tokens = options.max_new_tokens;
   RequestFile requests(options.requests);
   ResultFile results(options.out, requests);
   const size_t before = results.size();
 
   const RankParameters parameters = ranks.load_weights(options.run);
   // Of what weights have left.
-  format.shape = batch_capacities(
-      metadata,
-      choose_pages(options, batch, Mesh::parse(metadata.json).ranks()));
+  format.shape =
+      batch_capacities(metadata, choose_pages(metadata, options.kv_memory));
   std::unique_ptr<Execution> execution = ranks.make_execution(
       parameters, options.run, wanted_workers, format.shape.pages);
   RunTrace trace(metadata, options.run, *execution);

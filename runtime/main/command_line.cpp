@@ -508,6 +508,70 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       "--max-new-tokens 64 --kv-memory 4GiB --json");
 }
 
+void add_serve_options(CLI::App &command, ServeOptions &options,
+                       const std::string &program) {
+  add_run_options(command, options.run,
+                  "The checkpoint's folder, or a GGUF file");
+  add_rank_options(command, options);
+  command
+      .add_option("--host", options.hosts,
+                  "An address to listen at, once for each; 0.0.0.0 is all of "
+                  "this machine (default: 127.0.0.1)")
+      ->type_name("HOST")
+      ->allow_extra_args(false);
+  add_number(command, "--port", options.port, "N",
+             "The port; 0 takes one that is free");
+  command
+      .add_option("--name", options.name,
+                  "What clients call the model (default: the name of the "
+                  "checkpoint)")
+      ->type_name("NAME");
+  command
+      .add_option("--api-key", options.api_keys,
+                  "Answer only who shows this key, or one of several; so do "
+                  "BATON_API_KEY and --api-key-file")
+      ->type_name("KEY")
+      ->allow_extra_args(false);
+  command
+      .add_option("--api-key-file", options.api_key_file,
+                  "A file with a key in each line")
+      ->type_name("FILE");
+  command
+      .add_option("--cors-origin", options.cors_origins,
+                  "Pages of this origin may use the server; * for all")
+      ->type_name("ORIGIN")
+      ->allow_extra_args(false);
+  command
+      .add_option("--chat-template", options.chat_template,
+                  "A template in Jinja, instead of the checkpoint's")
+      ->type_name("FILE");
+  command
+      .add_option("--kv-memory", options.kv_memory,
+                  "Memory for keys and values, as in 512MiB or 4GiB (default: "
+                  "what all sequences may need, at most half of what is free)")
+      ->type_name("SIZE");
+  command.add_flag("--no-prefix-cache", options.no_prefix_cache,
+                   "Compute every prompt as a whole, also where others begin "
+                   "alike");
+  add_number(command, "--max-body", options.max_body, "SIZE",
+             "The largest body of a request");
+  add_number(command, "--max-requests", options.max_requests, "N",
+             "Requests that may wait or run; more are told to try later")
+      ->check(whole(1));
+  add_number(command, "--drain-seconds", options.drain_seconds, "S",
+             "How long requests may go on once the server is told to end");
+  command.add_flag("--no-page", options.no_page, "Without the page at /");
+  command.footer(
+      "Serves OpenAI's API: /v1/chat/completions, /v1/completions, /v1/models. "
+      "A browser finds a page\nto converse with the model at /. The first line "
+      "of standard output is the address. SIGTERM or\nCtrl-C lets requests "
+      "finish; a second one does not wait.\n\nExamples:\n  " +
+      program + " serve --weights DIR\n  " + program +
+      " serve --weights DIR --host 0.0.0.0 --port 8000 --api-key KEY "
+      "--kv-memory 8GiB\n  curl localhost:8080/v1/chat/completions -d "
+      "'{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'");
+}
+
 void add_score_options(CLI::App &command, BatchCommandOptions &options,
                        const std::string &program) {
   options.scores = true;
@@ -659,6 +723,12 @@ public:
     add_score_options(*judging, score, program);
     judging->callback(
         [this] { command = [this] { batch_command(this->metadata, score); }; });
+    CLI::App *serving = application.add_subcommand(
+        "serve", "Serve the model over HTTP; of programs compiled with "
+                 "--max-batch");
+    add_serve_options(*serving, serve, program);
+    serving->callback(
+        [this] { command = [this] { serve_command(this->metadata, serve); }; });
     CLI::App *measuring = application.add_subcommand(
         "bench", "Measure speed, against what this machine can do");
     add_bench_options(*measuring, bench, program);
@@ -693,11 +763,12 @@ public:
   void run() const {
     bool trains = metadata.json.value("training", nlohmann::json()).is_object();
     if (!command)
-      throw Error(std::string("name a command: ") +
-                  (trains ? "train or info"
-                          : "generate, logits, batch, score, bench, calibrate, "
-                            "chat-template or info") +
-                  "; try " + application.get_name() + " --help");
+      throw Error(
+          std::string("name a command: ") +
+          (trains ? "train or info"
+                  : "generate, logits, batch, score, serve, bench, calibrate, "
+                    "chat-template or info") +
+          "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing && trains != (named == training))
         throw Error(named->get_name() + ": this program " +
@@ -712,6 +783,7 @@ private:
   GenerateOptions generate;
   LogitsOptions logits;
   BatchCommandOptions batch, score;
+  ServeOptions serve;
   BenchOptions bench;
   CalibrateOptions calibrate;
   ChatTemplateOptions chatting;

@@ -65,6 +65,29 @@ struct BatchCommandOptions : RankOptions {
 void batch_command(const Metadata &metadata,
                    const BatchCommandOptions &options);
 
+struct ServeOptions : RankOptions {
+  RunOptions run;
+  /// Addresses to listen at, and the port; 0: any that is free.
+  std::vector<std::string> hosts = {"127.0.0.1"};
+  uint16_t port = 8080;
+  /// What the API calls the model; else the name of the checkpoint.
+  std::optional<std::string> name;
+  std::vector<std::string> api_keys;
+  /// A file with a key in each line.
+  std::optional<std::string> api_key_file;
+  std::vector<std::string> cors_origins;
+  /// Instead of the checkpoint's.
+  std::optional<std::string> chat_template;
+  std::optional<std::string> kv_memory;
+  bool no_prefix_cache = false;
+  /// "64MiB": of a request's body.
+  std::string max_body = "64MiB";
+  uint64_t max_requests = 2048;
+  double drain_seconds = 60;
+  bool no_page = false;
+};
+void serve_command(const Metadata &metadata, const ServeOptions &options);
+
 struct ChatTemplateOptions {
   std::string weights;
 };

@@ -1,0 +1,80 @@
+//===- batch_setup.cpp - what a program of many sequences starts with
+//------===//
+
+#include "runtime/main/batch_setup.h"
+
+#include "runtime/comm/mesh.h"
+#include "runtime/decode/stop_tokens.h"
+#include "runtime/error.h"
+#include "runtime/main/free_memory.h"
+#include "runtime/main/table.h"
+#include "runtime/main/text_tokens.h"
+#include "runtime/main/weights.h"
+#include "runtime/weights/message.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace baton {
+
+uint64_t parse_memory_size(const std::string &flag, const std::string &text) {
+  double number = 0;
+  const char *const text_end = text.data() + text.size();
+  auto [end, failure] = std::from_chars(text.data(), text_end, number);
+  const std::string_view unit(end, static_cast<size_t>(text_end - end));
+  double scale = 1;
+  for (std::string_view name : {"", "KiB", "MiB", "GiB", "TiB"}) {
+    if (failure == std::errc() && number >= 0 && unit == name &&
+        number * scale < 0x1p63)
+      return static_cast<uint64_t>(number * scale);
+    scale *= 1024;
+  }
+  throw Error(flag + ": " + quote_name(text) +
+              " is not a size as in 512MiB or 4GiB");
+}
+
+uint64_t choose_pages(const Metadata &metadata,
+                      const std::optional<std::string> &kv_memory) {
+  const BatchDescription &batch = *metadata.batch;
+  // Slots are 32-bit numbers.
+  constexpr uint64_t most =
+      std::numeric_limits<int32_t>::max() / page_positions;
+  const uint64_t full =
+      uint64_t(batch.max_sequences) * pages_of(batch.max_positions);
+  const uint64_t page_bytes =
+      batch.page_bytes * Mesh::parse(metadata.json).ranks();
+  uint64_t pages = full;
+  if (kv_memory)
+    pages = parse_memory_size("--kv-memory", *kv_memory) / page_bytes;
+  else if (std::optional<uint64_t> memory = free_memory())
+    pages = std::min(full, *memory / 2 / page_bytes);
+  if (pages < 2)
+    throw Error("--kv-memory: " +
+                (kv_memory ? *kv_memory : "half of the memory that is free") +
+                " is less than 2 pages of " + bytes_text(double(page_bytes)) +
+                "; give more");
+  return std::min(pages, most);
+}
+
+BatchFormat read_batch_format(const Metadata &metadata, const RunOptions &run) {
+  const std::filesystem::path path = weights_path(run);
+  BatchFormat format;
+  format.stop_tokens = read_stop_tokens(path);
+  try {
+    TextTokens text =
+        find_text_tokens(path, metadata.vocabulary,
+                         {"prompts", "tokens instead of text"}, !run.quiet);
+    format.tokenizer = std::move(text.tokenizer);
+    format.bytes = text.bytes;
+  } catch (const Error &failure) {
+    // Requests may do without.
+    format.no_tokenizer = failure.what();
+  }
+  return format;
+}
+
+} // namespace baton

@@ -1,0 +1,31 @@
+//===- batch_setup.h - what a program of many sequences starts with
+//--------===//
+
+#ifndef BATON_RUNTIME_MAIN_BATCH_SETUP_H
+#define BATON_RUNTIME_MAIN_BATCH_SETUP_H
+
+#include "runtime/batch/batch_format.h"
+#include "runtime/execute/metadata.h"
+#include "runtime/main/run_options.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace baton {
+
+/// Reads "512MiB" or "4GiB" as bytes. Throws Error that begins with the flag.
+uint64_t parse_memory_size(const std::string &flag, const std::string &text);
+
+/// How many pages keys and values get, on each rank: in as much memory as
+/// `kv_memory` says, else for all sequences, in at most half of what is free.
+uint64_t choose_pages(const Metadata &metadata,
+                      const std::optional<std::string> &kv_memory);
+
+/// The checkpoint's tokenizer and stop tokens. A tokenizer that there is not,
+/// or that is not understood, is no error: requests may do without.
+BatchFormat read_batch_format(const Metadata &metadata, const RunOptions &run);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_MAIN_BATCH_SETUP_H

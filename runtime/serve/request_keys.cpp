@@ -1,0 +1,91 @@
+//===- request_keys.cpp - what all requests for text say alike
+//-------------===//
+
+#include "runtime/serve/request_keys.h"
+
+#include "runtime/batch/sampling_json.h"
+#include "runtime/batch/token_json.h"
+#include "runtime/error.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <random>
+
+namespace baton {
+
+using Json = nlohmann::ordered_json;
+
+/// What has no effect here, and changes no answer: they are no mistakes.
+static constexpr std::array harmless_keys = {
+    "user",         "metadata",          "store",      "service_tier",
+    "cache_prompt", "safety_identifier", "verbosity",  "prompt_cache_key",
+    "id_slot",      "modalities",        "prediction", "timings_per_token",
+    "typical_p",    "repeat_last_n",     "n_keep",     "samplers",
+    "model"};
+
+std::vector<std::string>
+with_common_keys(std::initializer_list<const char *> own) {
+  std::vector<std::string> keys(own.begin(), own.end());
+  for (const auto *more : {&sampling_keys(), &constraint_keys()})
+    keys.insert(keys.end(), more->begin(), more->end());
+  keys.insert(keys.end(), harmless_keys.begin(), harmless_keys.end());
+  for (const char *key : {"stream", "stream_options", "max_tokens", "priority",
+                          "stop_token_ids", "ignore_eos", "repeat_penalty"})
+    keys.emplace_back(key);
+  return keys;
+}
+
+/// -1 is for all that fit.
+static uint64_t read_count(const JsonKeys &keys, const char *key,
+                           uint64_t usual, uint64_t least) {
+  const Json *value = keys.find(key);
+  if (value && value->is_number_integer() && *value == -1)
+    return std::numeric_limits<uint64_t>::max();
+  const uint64_t count = keys.whole(key, usual);
+  if (count < least)
+    throw Error(std::string(key) + ": expected at least " +
+                std::to_string(least));
+  return count;
+}
+
+void read_common_keys(const JsonKeys &keys, const ServedModel &model,
+                      uint64_t usual_tokens, BatchRequest &request,
+                      uint64_t least_tokens) {
+  SamplingOptions usual = model.sampling;
+  if (!keys.has("seed"))
+    usual.seed = std::random_device{}();
+  parse_sampling(keys, model.format, usual, request);
+  // llama.cpp's name.
+  if (keys.has("repeat_penalty") && !keys.has("repetition_penalty"))
+    request.sampling.repetition_penalty = keys.number("repeat_penalty", 1);
+  request.max_new_tokens =
+      read_count(keys, "max_tokens", usual_tokens, least_tokens);
+  if (const Json *priority = keys.find("priority")) {
+    if (!priority->is_number_integer())
+      throw Error("priority: expected a whole number; lower ones come first");
+    request.priority = static_cast<int32_t>(std::clamp<int64_t>(
+        priority->get<int64_t>(), std::numeric_limits<int32_t>::min(),
+        std::numeric_limits<int32_t>::max()));
+  }
+  if (keys.flag("ignore_eos", false))
+    request.stop_tokens.clear();
+  if (const Json *tokens = keys.find("stop_token_ids"))
+    for (int32_t token : parse_tokens("stop_token_ids", *tokens))
+      request.stop_tokens.push_back(token);
+}
+
+Streaming read_streaming(const JsonKeys &keys) {
+  Streaming result;
+  result.streams = keys.flag("stream", false);
+  if (const Json *options = keys.find("stream_options")) {
+    if (!options->is_object())
+      throw Error("stream_options: expected an object");
+    const auto found = options->find("include_usage");
+    result.include_usage = result.streams && found != options->end() &&
+                           found->is_boolean() && found->get<bool>();
+  }
+  return result;
+}
+
+} // namespace baton

@@ -1,0 +1,38 @@
+//===- request_keys.h - what all requests for text say alike
+//---------------===//
+
+#ifndef BATON_RUNTIME_SERVE_REQUEST_KEYS_H
+#define BATON_RUNTIME_SERVE_REQUEST_KEYS_H
+
+#include "runtime/batch/batch_request.h"
+#include "runtime/batch/json_keys.h"
+#include "runtime/serve/served_model.h"
+
+#include <nlohmann/json.hpp>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// The keys that requests of every kind may have, with those of its own.
+std::vector<std::string>
+with_common_keys(std::initializer_list<const char *> own);
+
+/// Reads those of sampling, "priority", "stop_token_ids", "ignore_eos" and
+/// "max_tokens", of which there are `usual_tokens` without, and at least so
+/// many. A seed that is not given is random.
+void read_common_keys(const JsonKeys &keys, const ServedModel &model,
+                      uint64_t usual_tokens, BatchRequest &request,
+                      uint64_t least_tokens = 1);
+
+/// Whether the answer is a stream, and whether that ends with its usage.
+struct Streaming {
+  bool streams = false, include_usage = false;
+};
+Streaming read_streaming(const JsonKeys &keys);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_SERVE_REQUEST_KEYS_H

@@ -1,0 +1,528 @@
+//===- service.cpp - the server's API
+//--------------------------------------===//
+
+#include "runtime/serve/service.h"
+
+#include "runtime/batch/token_json.h"
+#include "runtime/error.h"
+#include "runtime/serve/api_json.h"
+#include "runtime/serve/chat_request.h"
+#include "runtime/serve/completion_generation.h"
+#include "runtime/serve/page.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+namespace baton {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Reading bodies is quick beside steps, and should not take their cores.
+constexpr unsigned reading_threads = 2;
+
+/// Adds headers to answers, and says how they turn out.
+class MarkedExchange : public HttpExchange {
+public:
+  MarkedExchange(std::shared_ptr<HttpExchange> exchange, HttpHeaders headers,
+                 std::function<void(unsigned status)> answered)
+      : exchange(std::move(exchange)), headers(std::move(headers)),
+        answered(std::move(answered)) {}
+
+  const HttpRequest &request() const override { return exchange->request(); }
+  void respond(HttpResponse response) override {
+    answered(response.status);
+    response.headers.insert(response.headers.end(), headers.begin(),
+                            headers.end());
+    exchange->respond(std::move(response));
+  }
+  void begin_stream(std::string type, HttpHeaders more) override {
+    answered(200);
+    more.insert(more.end(), headers.begin(), headers.end());
+    exchange->begin_stream(std::move(type), std::move(more));
+  }
+  void write(std::string part) override { exchange->write(std::move(part)); }
+  void end() override { exchange->end(); }
+  void on_disconnect(std::function<void()> callback) override {
+    exchange->on_disconnect(std::move(callback));
+  }
+
+private:
+  const std::shared_ptr<HttpExchange> exchange;
+  const HttpHeaders headers;
+  const std::function<void(unsigned status)> answered;
+};
+
+void respond(HttpExchange &exchange, const Json &json, unsigned status = 200) {
+  exchange.respond({.status = status, .body = json_text(json)});
+}
+
+void refuse(HttpExchange &exchange, const ApiError &error) {
+  HttpHeaders headers;
+  if (error.status == 503)
+    headers.emplace_back("Retry-After", "1");
+  if (error.status == 401)
+    headers.emplace_back("WWW-Authenticate", "Bearer");
+  exchange.respond({.status = error.status,
+                    .body = json_text(error_json(error)),
+                    .headers = std::move(headers)});
+}
+
+/// Takes the same time for all keys of a length.
+bool is_equal_key(std::string_view left, std::string_view right) {
+  unsigned difference = left.size() != right.size();
+  for (size_t i = 0; i < left.size() && i < right.size(); ++i)
+    difference |= static_cast<unsigned char>(left[i]) ^
+                  static_cast<unsigned char>(right[i]);
+  return difference == 0;
+}
+
+constexpr std::string_view models_path = "/v1/models/";
+
+} // namespace
+
+const std::vector<Service::Route> &Service::routes() {
+  static const std::vector<Route> all = {
+      {"GET", "/", &Service::page, true},
+      {"GET", "/health", &Service::health, true},
+      {"GET", "/v1/health", &Service::health, true},
+      {"GET", "/version", &Service::version},
+      {"GET", "/metrics", &Service::show_metrics},
+      {"GET", "/engine", &Service::engine_state},
+      {"GET", "/v1/models", &Service::models},
+      {"GET", "/models", &Service::models},
+      {"POST", "/v1/chat/completions", &Service::chat_completions},
+      {"POST", "/chat/completions", &Service::chat_completions},
+      {"POST", "/v1/completions", &Service::completions},
+      {"POST", "/completions", &Service::completions},
+      {"POST", "/tokenize", &Service::tokenize},
+      {"POST", "/detokenize", &Service::detokenize},
+      {"POST", "/apply-template", &Service::apply_template},
+  };
+  return all;
+}
+
+Service::Service(Execution &execution, std::shared_ptr<const ServedModel> of,
+                 ServiceOptions wanted)
+    : model(std::move(of)), options(std::move(wanted)),
+      http(options.http,
+           [this](const Exchange &exchange) { handle(exchange); }),
+      engine(execution, model->format.shape,
+             {.prefill_chunk = options.prefill_chunk,
+              .prefix_cache = options.prefix_cache,
+              .capacity = options.max_requests,
+              .tokenizer = model->format.tokenizer},
+             [this] { http.post([this] { take_events(); }); }),
+      workers(reading_threads) {}
+
+Service::~Service() = default;
+
+void Service::run() {
+  http.on_signal([this](int) { on_signal(); });
+  http.run();
+  if (const std::string failure = engine.failure(); !failure.empty())
+    throw Error("the program has failed: " + failure);
+}
+
+void Service::on_signal() {
+  // Who asks twice does not want to wait.
+  if (draining)
+    return http.stop();
+  draining = true;
+  http.drain();
+  http.post_after(options.drain_seconds, [this] { http.stop(); });
+  end_if_drained();
+}
+
+void Service::end_if_drained() {
+  if (http.connections() == 0 && reading == 0)
+    return http.stop();
+  http.post_after(0.02, [this] { end_if_drained(); });
+}
+
+void Service::handle(const Exchange &exchange) {
+  const HttpRequest &request = exchange->request();
+  HttpHeaders headers;
+  const std::string origin(request.header("Origin"));
+  const std::vector<std::string> &origins = options.cors_origins;
+  if (!origin.empty() &&
+      (std::ranges::find(origins, "*") != origins.end() ||
+       std::ranges::find(origins, origin) != origins.end())) {
+    headers = {{"Access-Control-Allow-Origin", origin},
+               {"Access-Control-Allow-Credentials", "true"},
+               {"Vary", "Origin"}};
+    if (request.method == "OPTIONS") {
+      headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
+      headers.emplace_back("Access-Control-Allow-Headers", "*");
+    }
+  }
+  // Paths that there are not would be names of metrics without end.
+  std::string path = "other";
+  for (const Route &route : routes())
+    if (request.path == route.path)
+      path = route.path;
+  dispatch(std::make_shared<MarkedExchange>(
+      exchange, std::move(headers), [this, path](unsigned status) {
+        http.post(
+            [this, path, status] { ++metrics.responses[{path, status}]; });
+      }));
+}
+
+void Service::dispatch(const Exchange &exchange) {
+  const HttpRequest &request = exchange->request();
+  if (request.method == "OPTIONS")
+    return exchange->respond({.status = 204});
+  const Route *found = nullptr;
+  bool is_path = false;
+  const std::string method = request.method == "HEAD" ? "GET" : request.method;
+  static const Route model_route = {"GET", "", &Service::model_of};
+  for (const Route &route : routes())
+    if (request.path == route.path) {
+      is_path = true;
+      if (method == route.method)
+        found = &route;
+    }
+  if (!found && method == "GET" && request.path.starts_with(models_path))
+    found = &model_route;
+  if ((!found || !found->is_public) && !is_allowed(request))
+    return refuse(*exchange,
+                  {401, "authentication_error",
+                   "this server wants a key: Authorization: Bearer KEY"});
+  if (!found && is_path)
+    return refuse(*exchange,
+                  {405, "invalid_request_error",
+                   request.path + " does not take " + request.method});
+  if (!found)
+    return refuse(*exchange, not_found("there is no " + request.path));
+  if (draining && method == "POST")
+    return refuse(*exchange, overloaded("the server is about to end"));
+  (this->*found->action)(exchange);
+}
+
+bool Service::is_allowed(const HttpRequest &request) const {
+  if (options.api_keys.empty())
+    return true;
+  std::string_view key = request.header("Authorization");
+  if (constexpr std::string_view scheme = "Bearer "; key.starts_with(scheme))
+    key.remove_prefix(scheme.size());
+  else
+    key = request.header("X-Api-Key");
+  bool allowed = false;
+  for (const std::string &own : options.api_keys)
+    allowed |= is_equal_key(own, key);
+  return allowed;
+}
+
+void Service::take_events() {
+  engine.take(events);
+  for (const EngineEvent &event : events)
+    take(event);
+  events.clear();
+  const std::string failure = engine.failure();
+  if (failure.empty())
+    return;
+  std::unordered_map<uint64_t, Place> left;
+  {
+    std::lock_guard lock(mutex);
+    left.swap(places);
+  }
+  std::set<std::shared_ptr<Generation>> failed;
+  for (const auto &[tag, place] : left)
+    if (!place.generation->gone && failed.insert(place.generation).second)
+      place.generation->fail(server_fault(failure));
+  http.post_after(0.1, [this] { http.stop(); });
+}
+
+void Service::take(const EngineEvent &event) {
+  Place place;
+  {
+    std::lock_guard lock(mutex);
+    auto found = places.find(event.tag);
+    if (found == places.end())
+      return;
+    place = found->second;
+    if (event.result)
+      places.erase(found);
+  }
+  Generation &generation = *place.generation;
+  if (!std::exchange(generation.begun_once, true) && !generation.gone)
+    generation.begin();
+  if (!event.result) {
+    if (place.part == 0 && event.choice == 0) {
+      const auto now = Generation::Clock::now();
+      using Seconds = std::chrono::duration<double>;
+      if (generation.latest_token == Generation::Clock::time_point())
+        metrics.first_token.observe(Seconds(now - generation.arrived).count());
+      else
+        metrics.between_tokens.observe(
+            Seconds(now - generation.latest_token).count());
+      generation.latest_token = now;
+    }
+    if (!generation.gone)
+      generation.on_token(place.part, event.choice, event.token,
+                          event.logprobs);
+    return;
+  }
+  count(generation, *event.result);
+  generation.usage.prompt += event.result->prompt_tokens;
+  generation.usage.cached += event.result->cached_tokens;
+  for (const BatchChoice &choice : event.result->choices)
+    generation.usage.generated += choice.tokens.size();
+  if (!generation.gone)
+    generation.on_result(place.part, *event.result);
+  if (--generation.left == 0 && !generation.gone)
+    generation.end(generation.usage);
+}
+
+void Service::count(const Generation &generation, const BatchResult &result) {
+  uint64_t generated = 0;
+  for (const BatchChoice &choice : result.choices) {
+    ++metrics.finished[std::string(batch_finish_name(choice.finish))];
+    generated += choice.tokens.size();
+  }
+  metrics.prompt_tokens.observe(double(result.prompt_tokens));
+  metrics.generated_tokens.observe(double(generated));
+  metrics.whole_request.observe(
+      std::chrono::duration<double>(Generation::Clock::now() -
+                                    generation.arrived)
+          .count());
+}
+
+/// Nobody waits for it any more.
+void Service::leave(const std::shared_ptr<Generation> &generation) {
+  generation->gone = true;
+  for (const std::string &id : generation->ids)
+    engine.cancel(id);
+}
+
+void Service::start(const std::shared_ptr<Generation> &generation) {
+  std::vector<BatchRequest> requests = std::move(generation->requests);
+  generation->left = requests.size();
+  {
+    std::lock_guard lock(mutex);
+    for (uint32_t part = 0; part < requests.size(); ++part) {
+      BatchRequest &request = requests[part];
+      request.tag = next_tag++;
+      request.id = std::to_string(request.tag);
+      generation->ids.push_back(request.id);
+      places[request.tag] = {generation, part};
+    }
+  }
+  auto withdraw = [&] {
+    std::lock_guard lock(mutex);
+    for (const std::string &id : generation->ids) {
+      places.erase(std::stoull(id));
+      engine.cancel(id);
+    }
+  };
+  try {
+    for (BatchRequest &request : requests)
+      if (!engine.submit(std::move(request)))
+        throw overloaded("there are too many requests; try again later");
+  } catch (...) {
+    withdraw();
+    throw;
+  }
+  // A client that left before is noticed now.
+  http.post([this, generation] {
+    generation->exchange->on_disconnect(
+        [this, generation] { leave(generation); });
+    if (!generation->gone && !std::exchange(generation->begun_once, true))
+      generation->begin();
+  });
+}
+
+void Service::read(const Exchange &exchange,
+                   std::function<void(const Body &body)> answer) {
+  ++reading;
+  workers.push([this, exchange, answer = std::move(answer)] {
+    try {
+      answer(parse_body(exchange->request().body));
+    } catch (const ApiError &error) {
+      refuse(*exchange, error);
+    } catch (const Error &error) {
+      refuse(*exchange, invalid_request(error.what()));
+    } catch (const std::exception &error) {
+      refuse(*exchange, server_fault(error.what()));
+    }
+    --reading;
+  });
+}
+
+void Service::health(const Exchange &exchange) {
+  if (draining || !engine.failure().empty())
+    return refuse(*exchange, overloaded("the server is about to end"));
+  respond(*exchange, {{"status", "ok"}});
+}
+
+void Service::page(const Exchange &exchange) {
+  if (!options.has_page)
+    return refuse(*exchange, not_found("there is no page (--no-page)"));
+  exchange->respond(
+      {.type = "text/html; charset=utf-8",
+       .body = std::string(page_text()),
+       .headers = {
+           // The page is whole: it fetches nothing from elsewhere.
+           {"Content-Security-Policy",
+            "default-src 'none'; style-src 'unsafe-inline'; script-src "
+            "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri "
+            "'none'; form-action 'none'; frame-ancestors 'none'"},
+           {"X-Content-Type-Options", "nosniff"},
+           {"Cache-Control", "no-cache"}}});
+}
+
+static Json model_json(const ServedModel &model) {
+  return {{"id", model.name},
+          {"object", "model"},
+          {"created", model.created},
+          {"owned_by", "baton"},
+          {"max_model_len", model.format.shape.max_positions},
+          {"meta",
+           {{"architecture", model.architecture},
+            {"vocabulary", model.format.shape.vocabulary},
+            {"chat", model.conversation != nullptr},
+            {"tool_format", model.conversation
+                                ? Json(model.conversation->tool_format().name)
+                                : Json()}}}};
+}
+
+void Service::models(const Exchange &exchange) {
+  respond(*exchange,
+          {{"object", "list"}, {"data", Json::array({model_json(*model)})}});
+}
+
+void Service::model_of(const Exchange &exchange) {
+  const std::string name = exchange->request().path.substr(models_path.size());
+  if (name != model->name)
+    return refuse(*exchange, not_found("there is no model " + name));
+  respond(*exchange, model_json(*model));
+}
+
+void Service::show_metrics(const Exchange &exchange) {
+  exchange->respond({.type = "text/plain; version=0.0.4; charset=utf-8",
+                     .body = metrics.text(model->name, engine.counts(),
+                                          engine.load(), http.connections())});
+}
+
+void Service::engine_state(const Exchange &exchange) {
+  const BatchCounts counts = engine.counts();
+  const BatchLoad load = engine.load();
+  const BatchCapacities &shape = model->format.shape;
+  respond(*exchange, {{"model", model->name},
+                      {"running", load.running},
+                      {"waiting", load.waiting},
+                      {"max_running", shape.max_sequences},
+                      {"max_rows", shape.max_rows},
+                      {"used_pages", load.used_pages},
+                      {"pages", load.pages},
+                      {"steps", counts.steps},
+                      {"rows", counts.rows},
+                      {"prompt_tokens", counts.prompt_tokens},
+                      {"cached_tokens", counts.cached_tokens},
+                      {"generated_tokens", counts.generated_tokens},
+                      {"preemptions", counts.preemptions},
+                      {"connections", http.connections()}});
+}
+
+void Service::version(const Exchange &exchange) {
+  respond(*exchange, {{"version", model->fingerprint}});
+}
+
+void Service::chat_completions(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    ChatRequest request = read_chat_request(body, *model);
+    if (auto fault = find_request_fault(request.request, model->format.shape,
+                                        "messages"))
+      throw Error(*fault);
+    auto generation = std::make_shared<ChatGeneration>(
+        exchange, model, std::move(request.request), request.output,
+        make_openai_chat_writer(*model, request.output.streams,
+                                request.include_usage));
+    generation->ignore(request.ignored_keys);
+    start(generation);
+  });
+}
+
+void Service::completions(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    CompletionRequest request = read_completion_request(body, *model);
+    for (const BatchRequest &own : request.requests)
+      if (auto fault = find_request_fault(own, model->format.shape))
+        throw Error(*fault);
+    const std::vector<std::string> ignored = request.ignored_keys;
+    auto generation =
+        make_completion_generation(exchange, model, std::move(request));
+    generation->ignore(ignored);
+    start(generation);
+  });
+}
+
+void Service::tokenize(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    std::vector<std::string> ignored;
+    const JsonKeys keys(body,
+                        {"content", "prompt", "text", "messages", "add_special",
+                         "add_special_tokens", "with_pieces", "parse_special",
+                         "model", "tools", "add_generation_prompt",
+                         "chat_template_kwargs", "return_token_strs"},
+                        ignored);
+    std::vector<int32_t> tokens;
+    if (keys.has("messages")) {
+      tokens = encode_text("messages", read_chat_prompt(body, *model),
+                           model->format, false);
+    } else {
+      // llama.cpp's server leaves special tokens out, vLLM's does not.
+      const char *key = "content";
+      for (const char *own : {"prompt", "text"})
+        if (keys.has(own))
+          key = own;
+      const Json *text = keys.find(key);
+      if (!text)
+        throw Error("content: expected a text");
+      const bool special = keys.flag(
+          "add_special",
+          keys.flag("add_special_tokens", std::string_view(key) != "content"));
+      tokens = encode_text(key, *text, model->format, special);
+    }
+    Json json = {{"count", tokens.size()},
+                 {"max_model_len", model->format.shape.max_positions}};
+    if (keys.flag("with_pieces", false)) {
+      json["tokens"] = Json::array();
+      for (int32_t token : tokens)
+        json["tokens"].push_back(
+            {{"id", token}, {"piece", token_text(token, model->format)}});
+    } else {
+      json["tokens"] = tokens;
+    }
+    respond(*exchange, json);
+  });
+}
+
+void Service::detokenize(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    std::vector<std::string> ignored;
+    const JsonKeys keys(body, {"tokens", "model"}, ignored);
+    const Json *tokens = keys.find("tokens");
+    if (!tokens)
+      throw Error("tokens: expected a list of token ids");
+    if (!model->format.tokenizer)
+      throw Error("tokens: " + model->format.no_tokenizer);
+    const std::vector<int32_t> ids = parse_tokens("tokens", *tokens);
+    if (auto fault = find_tokens_fault("tokens", ids, model->format.shape))
+      throw Error(*fault);
+    const std::string text = model->format.tokenizer->decode(ids);
+    respond(*exchange, {{"content", text}, {"prompt", text}});
+  });
+}
+
+void Service::apply_template(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    respond(*exchange, {{"prompt", read_chat_prompt(body, *model)}});
+  });
+}
+
+} // namespace baton

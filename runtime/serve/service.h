@@ -1,0 +1,129 @@
+//===- service.h - the server's API
+//----------------------------------------===//
+//
+// Routes requests. The server's thread answers what is quick and writes
+// streams; a few threads read bodies, write prompts, make tokens and compile
+// grammars; the engine's workers do the rest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_SERVE_SERVICE_H
+#define BATON_RUNTIME_SERVE_SERVICE_H
+
+#include "runtime/serve/generation.h"
+#include "runtime/serve/http_server.h"
+#include "runtime/serve/metrics.h"
+#include "runtime/serve/served_model.h"
+#include "runtime/serve/serving_engine.h"
+#include "runtime/serve/work_queue.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace baton {
+
+struct ServiceOptions {
+  HttpOptions http;
+  /// What requests have to show; without any, none.
+  std::vector<std::string> api_keys;
+  /// Origins whose pages may use the server, or "*".
+  std::vector<std::string> cors_origins;
+  /// Most requests that are not finished.
+  size_t max_requests = 2048;
+  uint32_t prefill_chunk = 0;
+  bool prefix_cache = true;
+  /// Seconds that requests have to finish once the server is told to end.
+  double drain_seconds = 60;
+  /// Whether there is a page at /.
+  bool has_page = true;
+};
+
+class Service {
+public:
+  Service(Execution &execution, std::shared_ptr<const ServedModel> model,
+          ServiceOptions options);
+  ~Service();
+  Service(const Service &) = delete;
+  Service &operator=(const Service &) = delete;
+
+  uint16_t port() const { return http.port(); }
+  /// Serves until a signal comes and what was asked for is answered. Throws
+  /// Error when the program fails.
+  void run();
+
+private:
+  using Exchange = std::shared_ptr<HttpExchange>;
+  using Body = nlohmann::ordered_json;
+  using Action = void (Service::*)(const Exchange &);
+  struct Route {
+    const char *method, *path;
+    Action action;
+    /// Without a key, too.
+    bool is_public = false;
+  };
+  static const std::vector<Route> &routes();
+
+  // The server's thread.
+  void handle(const Exchange &exchange);
+  void dispatch(const Exchange &exchange);
+  bool is_allowed(const HttpRequest &request) const;
+  void take_events();
+  void take(const EngineEvent &event);
+  void count(const Generation &generation, const BatchResult &result);
+  void leave(const std::shared_ptr<Generation> &generation);
+  void on_signal();
+  void end_if_drained();
+
+  // Routes.
+  void health(const Exchange &exchange);
+  void page(const Exchange &exchange);
+  void models(const Exchange &exchange);
+  void model_of(const Exchange &exchange);
+  void show_metrics(const Exchange &exchange);
+  void engine_state(const Exchange &exchange);
+  void version(const Exchange &exchange);
+  void chat_completions(const Exchange &exchange);
+  void completions(const Exchange &exchange);
+  void tokenize(const Exchange &exchange);
+  void detokenize(const Exchange &exchange);
+  void apply_template(const Exchange &exchange);
+
+  /// Calls `answer` with the body, by one of the other threads; what it throws
+  /// becomes the answer.
+  void read(const Exchange &exchange,
+            std::function<void(const Body &body)> answer);
+  /// Hands a generation's requests to the engine.
+  void start(const std::shared_ptr<Generation> &generation);
+
+  struct Place {
+    std::shared_ptr<Generation> generation;
+    uint32_t part = 0;
+  };
+
+  const std::shared_ptr<const ServedModel> model;
+  const ServiceOptions options;
+  HttpServer http;
+  ServerMetrics metrics;
+  std::mutex mutex;
+  /// By the tags of requests; guarded by it.
+  std::unordered_map<uint64_t, Place> places;
+  uint64_t next_tag = 1;
+  /// What the other threads work on.
+  std::atomic<uint64_t> reading = 0;
+  bool draining = false;
+  std::vector<EngineEvent> events;
+  /// For what it adds to headers.
+  std::string cors_origin;
+  ServingEngine engine;
+  WorkQueue workers;
+};
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_SERVE_SERVICE_H
