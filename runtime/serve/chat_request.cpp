@@ -3,6 +3,7 @@
 
 #include "runtime/serve/chat_request.h"
 
+#include "runtime/batch/token_json.h"
 #include "runtime/chat/tool_grammar.h"
 #include "runtime/error.h"
 #include "runtime/serve/api_json.h"
@@ -121,10 +122,9 @@ std::vector<std::string> chat_keys() {
 std::vector<int32_t> encode_prompt(const std::string &text,
                                    const ServedModel &model) {
   const BatchFormat &format = model.format;
-  if (!format.tokenizer)
-    throw Error("messages: " + format.no_tokenizer);
-  std::vector<int32_t> tokens = format.tokenizer->encode(text, false);
-  const std::vector<int32_t> begin = format.tokenizer->encode("", true);
+  std::vector<int32_t> tokens =
+      encode_text("messages", text, format, /*special_tokens=*/false);
+  const std::vector<int32_t> begin = encode_text("messages", "", format);
   if (!begin.empty() && (tokens.empty() || tokens.front() != begin.front()))
     tokens.insert(tokens.begin(), begin.front());
   return tokens;

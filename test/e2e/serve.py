@@ -1,0 +1,329 @@
+"""`FILE serve` answers over HTTP what the same program generates.
+
+The model is small and random, its tokens are bytes, and its chat template is spelled out here:
+an answer is the text that `generate` writes behind the prompt. So it is alone, beside others,
+whole and as a stream, and behind other clients that have left. What is wrong in a request is
+named, what is wrong on a connection ends that connection only, and signals end the server when
+its answers are out.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import time
+
+import programs
+from programs import Program, expect, run
+from serving import Server, in_parallel
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+INPUTS = ["tools/random-checkpoint", "models/examples/bytes/*"]
+TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content }}</>"
+            "{% endfor %}{% if add_generation_prompt %}<answer>{% endif %}")
+
+
+def messages(text):
+    return [{"role": "system", "content": "Be brief."}, {"role": "user", "content": text}]
+
+
+def prompt_of(text):
+    return f"<system>Be brief.</><user>{text}</><answer>"
+
+
+class Oracle:
+    """What `generate` says."""
+
+    def __init__(self, program, weights):
+        self.program, self.weights, self.known = program, weights, {}
+
+    def text(self, prompt, count, **sampling):
+        key = (prompt, count, tuple(sampling.items()))
+        if key not in self.known:
+            flags = [word for name, value in sampling.items() for word in (f"--{name.replace('_', '-')}", value)]
+            self.known[key] = json.loads(run(
+                [self.program, "generate", "--weights", self.weights, "--prompt", prompt, "--max-new-tokens", count,
+                 "--json", "--quiet", "--no-cache", *flags]).stdout)["text"]
+        return self.known[key]
+
+
+def chat(text, count=12, **more):
+    return {"messages": messages(text), "max_tokens": count, "temperature": 0, **more}
+
+
+def answer_of(found):
+    return found["choices"][0]["message"]["content"]
+
+
+def streamed(events):
+    """The text of a stream of chat completions."""
+    return "".join(choice["delta"].get("content") or "" for event in events for choice in event["choices"])
+
+
+def test_answers(server, oracle):
+    found = server.get("/v1/chat/completions", chat("hello"))
+    expected = oracle.text(prompt_of("hello"), 12)
+    expect(answer_of(found) == expected, f"chat: {found}, expected {expected!r}")
+    expect(found["usage"] == {"prompt_tokens": len(prompt_of("hello")), "completion_tokens": 12,
+                              "total_tokens": len(prompt_of("hello")) + 12,
+                              "prompt_tokens_details": {"cached_tokens": 0}}, f"usage: {found['usage']}")
+    expect(found["choices"][0]["finish_reason"] == "length" and found["object"] == "chat.completion", f"{found}")
+    events = server.events("/v1/chat/completions", chat("hello", stream_options={"include_usage": True}))
+    expect(streamed(events) == expected, f"a stream: {streamed(events)!r}")
+    expect(events[0]["choices"][0]["delta"]["role"] == "assistant" and events[-2]["choices"][0]["finish_reason"] == "length"
+           and events[-1]["usage"]["completion_tokens"] == 12, f"a stream's ends: {events}")
+    parts = [{"type": "text", "text": "hello"}]
+    found = server.get("/v1/chat/completions", {**chat(""), "messages": [messages("")[0], {"role": "user", "content": parts}]})
+    expect(answer_of(found) == expected, "a message in parts")
+
+    drawn = {"temperature": 0.9, "top_k": 30, "top_p": 0.9, "seed": 7}
+    expected = oracle.text(prompt_of("hello"), 12, **drawn)
+    found = server.get("/v1/chat/completions", {**chat("hello"), **drawn})
+    expect(answer_of(found) == expected, f"drawn: {answer_of(found)!r}, expected {expected!r}")
+    several = server.get("/v1/chat/completions", {**chat("hello"), **drawn, "n": 3})["choices"]
+    for place, choice in enumerate(several):
+        alone = oracle.text(prompt_of("hello"), 12, **{**drawn, "seed": 7 + place})
+        expect(choice["message"]["content"] == alone and choice["index"] == place, f"n: {choice}, expected {alone!r}")
+
+    found = server.get("/v1/completions", {"prompt": ["once", "upon", [104, 105]], "max_tokens": 9, "temperature": 0})
+    expected = [oracle.text(text, 9) for text in ("once", "upon", "hi")]
+    expect([choice["text"] for choice in found["choices"]] == expected, f"prompts: {found}, expected {expected}")
+    found = server.get("/v1/completions", {"prompt": "once", "max_tokens": 3, "temperature": 0, "echo": True, "logprobs": 2})
+    logprobs = found["choices"][0]["logprobs"]
+    expect(found["choices"][0]["text"] == "once" + oracle.text("once", 3), f"echo: {found}")
+    expect(logprobs["token_logprobs"][0] is None and len(logprobs["token_logprobs"]) == 7
+           and all(value <= 0 for value in logprobs["token_logprobs"][1:])
+           and all(2 <= len(top) <= 3 for top in logprobs["top_logprobs"][1:]), f"logprobs: {logprobs}")
+
+    whole = oracle.text(prompt_of("stop"), 40)
+    stop = whole[20:22]
+    end = whole.find(stop)
+    for events in ([server.get("/v1/chat/completions", chat("stop", 40, stop=[stop]))], None):
+        text = answer_of(events[0]) if events else streamed(server.events("/v1/chat/completions", chat("stop", 40, stop=stop)))
+        expect(text == whole[:end], f"stop {stop!r}: {text!r} of {whole!r}")
+    found = server.get("/v1/chat/completions", chat("hello", 4, logprobs=True, top_logprobs=3))
+    content = found["choices"][0]["logprobs"]["content"]
+    expect(len(content) == 4 and all(len(entry["top_logprobs"]) == 3 and entry["logprob"] == entry["top_logprobs"][0]["logprob"]
+                                     for entry in content), f"log-probabilities: {content}")
+
+
+def test_constraints(server):
+    schema = {"type": "object", "properties": {"name": {"enum": ["red", "green"]}, "count": {"type": "integer", "minimum": 1, "maximum": 9}},
+              "required": ["name", "count"], "additionalProperties": False}
+    for seed in range(8):
+        body = chat("x", 80, temperature=2, seed=seed, response_format={"type": "json_schema", "json_schema": {"name": "a", "schema": schema}})
+        choice = server.get("/v1/chat/completions", body)["choices"][0]
+        found = json.loads(choice["message"]["content"])
+        expect(choice["finish_reason"] == "stop" and set(found) == {"name", "count"} and found["name"] in ("red", "green")
+               and 1 <= found["count"] <= 9, f"a schema: {choice}")
+    found = server.get("/v1/completions", {"prompt": "x", "max_tokens": 20, "guided_regex": "(ab)+c", "temperature": 1, "seed": 3})
+    text = found["choices"][0]["text"]
+    expect(text.replace("ab", "") in ("c", "a", ""), f"a regular expression: {text!r}")
+    found = server.get("/v1/completions", {"prompt": "x", "structured_outputs": {"choice": ["yes", "no"]}, "temperature": 1})
+    expect(found["choices"][0]["text"] in ("yes", "no"), f"a choice: {found}")
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {
+        "type": "object", "properties": {"place": {"enum": ["here", "there"]}}, "required": ["place"]}}}]
+    for events in (None, True):
+        body = chat("x", 100, tools=tools, tool_choice="required", parallel_tool_calls=False, temperature=1, seed=5)
+        if events:
+            calls = {}
+            for event in server.events("/v1/chat/completions", body):
+                for choice in event["choices"]:
+                    for call in choice["delta"].get("tool_calls", []):
+                        own = calls.setdefault(call["index"], {"name": "", "arguments": ""})
+                        for key, value in call["function"].items():
+                            own[key] += value
+            found = list(calls.values())
+        else:
+            choice = server.get("/v1/chat/completions", body)["choices"][0]
+            expect(choice["finish_reason"] == "tool_calls" and choice["message"]["content"] is None, f"a call: {choice}")
+            found = [call["function"] for call in choice["message"]["tool_calls"]]
+        expect(len(found) == 1 and found[0]["name"] == "look"
+               and json.loads(found[0]["arguments"])["place"] in ("here", "there"), f"a call: {found}")
+
+
+def test_errors(server):
+    cases = [
+        ("/v1/chat/completions", b"{", 400, "no JSON"),
+        ("/v1/chat/completions", b"[]", 400, "no JSON object"),
+        ("/v1/chat/completions", b'{"messages": "\xff"}', 400, "no JSON"),
+        ("/v1/chat/completions", b'{"messages":' + b"[" * 100000 + b"]" * 100000 + b"}", 400, "levels deep"),
+        ("/v1/chat/completions", {}, 400, "messages: expected"),
+        ("/v1/chat/completions", {"messages": [{"role": "king", "content": "x"}]}, 400, "messages[0].role"),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, 400, "reads text only"),
+        ("/v1/chat/completions", chat("x", temperature="hot"), 400, "temperature: expected a number"),
+        ("/v1/chat/completions", chat("x", max_token=3), 400, "did you mean"),
+        ("/v1/chat/completions", chat("x" * 5000), 400, "positions"),
+        ("/v1/chat/completions", chat("x", response_format={"type": "json_schema", "json_schema": {"schema": {"type": "frog"}}}), 400, "frog"),
+        ("/v1/chat/completions", chat("x", tool_choice="required"), 400, "tool_choice"),
+        ("/v1/completions", {"prompt": "x", "n": 1000}, 400, "n: expected"),
+        ("/v1/completions", {"prompt": [1, 999]}, 400, "token 999"),
+        ("/v1/completions", {"prompt": "x", "grammar": "root ::="}, 400, "grammar"),
+        ("/nothing", {}, 404, "there is no /nothing"),
+        ("/health", {}, 405, "does not take POST"),
+    ]
+    for path, body, status, words in cases:
+        found = server.ask(path, body)
+        expect(found[0] == status and words in found[2]["error"]["message"], f"{path} {str(body)[:80]}: {found[0]} {found[2]}")
+    found = server.ask("/v1/chat/completions", chat("x", temperature="hot"))[2]["error"]
+    expect(found["param"] == "temperature" and found["type"] == "invalid_request_error", f"an error: {found}")
+    headers = server.ask("/v1/chat/completions", chat("x", mirostat_tau=3))[1]
+    expect(headers.get("X-Baton-Ignored") == "mirostat_tau", f"what is ignored: {headers}")
+
+
+def raw(server, data):
+    """What a connection answers to these bytes."""
+    with socket.create_connection((server.host, server.port), timeout=20) as connection:
+        connection.sendall(data)
+        connection.settimeout(20)
+        found = b""
+        while b"\r\n\r\n" not in found:
+            more = connection.recv(65536)
+            if not more:
+                break
+            found += more
+        return found
+
+
+def test_connections(server, oracle):
+    expect(b" 400 " in raw(server, b"HELLO\r\n\r\n"), "what is no HTTP")
+    expect(b" 431 " in raw(server, b"GET /health HTTP/1.1\r\n" + b"X: y\r\n" * 20000), "a flood of headers")
+    expect(b" 413 " in raw(server, b"POST /tokenize HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n"), "a large body")
+    found = raw(server, b"GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+    expect(b" 200 " in found, "two requests at once")
+    status, _, found = server.ask("/tokenize", {"content": "x" * 10_000_000})
+    expect(status == 200 and found["count"] == 10_000_000, f"10 MB: {status}")
+    with socket.create_connection((server.host, server.port)) as half_open:
+        half_open.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{")
+        expect(answer_of(server.get("/v1/chat/completions", chat("hello"))) == oracle.text(prompt_of("hello"), 12),
+               "an answer beside a half-open connection")
+
+    # Who leaves takes its request along.
+    before = server.get("/engine")["generated_tokens"]
+    for _ in range(8):
+        server.events("/v1/chat/completions", chat("gone", 1900), limit=3)
+    for _ in range(200):
+        engine = server.get("/engine")
+        if engine["running"] == engine["waiting"] == 0:
+            break
+        time.sleep(0.05)
+    expect(engine["running"] == engine["waiting"] == 0 and engine["used_pages"] == 0, f"requests without clients: {engine}")
+    expect(engine["generated_tokens"] - before < 8 * 1500, f"requests without clients went on: {engine}")
+
+
+def test_many(server, oracle):
+    """Many at once, some of which leave, and none waits for one that does not read."""
+    texts = [f"question {number % 7}" for number in range(40)]
+    for text in texts[:7]:
+        oracle.text(prompt_of(text), 20)
+    asleep = socket.create_connection((server.host, server.port))
+    body = json.dumps(chat("slow", 1500, stream=True)).encode()
+    asleep.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    def ask(number):
+        if number % 5 == 4:
+            return server.events("/v1/chat/completions", chat(texts[number], 1000), limit=2)
+        if number % 2:
+            return streamed(server.events("/v1/chat/completions", chat(texts[number], 20)))
+        return answer_of(server.get("/v1/chat/completions", chat(texts[number], 20)))
+
+    found = in_parallel([lambda number=number: ask(number) for number in range(len(texts))])
+    for number, text in enumerate(found):
+        if number % 5 != 4:
+            expect(text == oracle.text(prompt_of(texts[number]), 20), f"request {number} beside others: {text!r}")
+    asleep.close()
+
+
+def test_metrics(server):
+    text = server.get("/metrics")
+    values = {}
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            name, _, value = line.rpartition(" ")
+            values[name.partition("{")[0]] = float(value)
+    for name in ("vllm:num_requests_running", "vllm:prompt_tokens_total", "vllm:generation_tokens_total",
+                 "vllm:time_to_first_token_seconds_count", "vllm:e2e_request_latency_seconds_sum", "vllm:request_success_total"):
+        expect(name in values, f"metrics lack {name}:\n{text}")
+    expect(values["vllm:generation_tokens_total"] > 100 and values["vllm:num_requests_running"] == 0, f"metrics:\n{text}")
+
+
+def test_small(server):
+    expect(server.get("/health") == {"status": "ok"}, "health")
+    model = server.get("/v1/models")["data"][0]
+    expect(model["id"] == "toy" and server.get("/v1/models/toy") == model, f"models: {model}")
+    expect(server.ask("/v1/models/other")[0] == 404, "a model that there is not")
+    tokens = server.get("/tokenize", {"content": "héllo"})["tokens"]
+    expect(tokens == list("héllo".encode()), f"tokens: {tokens}")
+    expect(server.get("/detokenize", {"tokens": tokens})["content"] == "héllo", "text of tokens")
+    expect(server.get("/apply-template", {"messages": messages("hello")})["prompt"] == prompt_of("hello"), "a prompt")
+    status, headers, _ = server.ask("/", None)
+    expect(status == 200 and "text/html" in headers["Content-Type"] and "default-src 'none'" in headers["Content-Security-Policy"], f"{headers}")
+    begin = server.processor_seconds()
+    time.sleep(1)
+    expect(server.processor_seconds() - begin <= 0.02, "an idle server works")
+
+
+def test_ends(program, weights, oracle):
+    """Signals, keys, and what a command line says."""
+    with Server(program, weights, "--api-key", "secret", "--cors-origin", "https://a.example", "--no-page") as server:
+        expect(server.ask("/v1/models")[0] == 401 and server.ask("/health")[0] == 200, "without a key")
+        for headers in ({"Authorization": "Bearer secret"}, {"X-Api-Key": "secret"}):
+            expect(server.ask("/v1/models", headers=headers)[0] == 200, f"with a key: {headers}")
+        expect(server.ask("/v1/models", headers={"Authorization": "Bearer secre"})[0] == 401, "with another key")
+        found = server.ask("/v1/models", headers={"Origin": "https://a.example"}, method="OPTIONS")
+        expect(found[0] == 204 and found[1]["Access-Control-Allow-Origin"] == "https://a.example", f"a page: {found}")
+        expect("Access-Control-Allow-Origin" not in server.ask("/health", headers={"Origin": "https://b.example"})[1], "another page")
+        expect(server.ask("/", headers={"Authorization": "Bearer secret"})[0] == 404, "no page")
+        # A stream goes on to its end.
+        connection = server.connect()
+        connection.request("POST", "/v1/completions", json.dumps({"prompt": "end", "max_tokens": 300, "temperature": 0, "stream": True}),
+                           {"Authorization": "Bearer secret"})
+        answer = connection.getresponse()
+        text = json.loads(answer.readline().decode().removeprefix("data: "))["choices"][0]["text"]
+        server.process.send_signal(signal.SIGTERM)
+        for line in answer:
+            if line.startswith(b"data: {"):
+                text += json.loads(line.decode().removeprefix("data: "))["choices"][0]["text"]
+        expect(text == oracle.text("end", 300), f"a stream when the server ends: {text!r}")
+        found = server.end()
+        expect(found[0] == 0, f"the server ends: {found}")
+    with Server(program, weights) as server:
+        connection = server.connect()
+        connection.request("POST", "/v1/completions", json.dumps({"prompt": "end", "max_tokens": 1900, "stream": True}))
+        connection.getresponse().readline()
+        found = server.end(signal.SIGINT, signal.SIGINT, timeout=20)
+        expect(found[0] == 0, f"the server ends at once: {found}")
+        connection.close()
+    with Server(program, weights) as first:
+        found = run([program, "serve", "--weights", weights, "--port", first.port], check=False)
+        expect(found.returncode == 1 and f"cannot listen at 127.0.0.1:{first.port}" in found.stderr, f"a port in use: {found}")
+    found = run([program, "serve", "--weights", weights, "--host", "nowhere.invalid"], check=False)
+    expect(found.returncode == 1 and "nowhere.invalid" in found.stderr, f"a host that there is not: {found}")
+
+
+def test(arguments, scratch):
+    model = os.path.join(scratch, "toy")
+    run([os.path.join(ROOT, "tools/random-checkpoint"), model, "--hidden", 64, "--layers", 2])
+    with open(os.path.join(model, "chat_template.jinja"), "w") as file:
+        file.write(TEMPLATE)
+    program = Program(arguments.batonc, model, os.path.join(scratch, "program"), "--max-batch=8", "--max-rows=64",
+                      "--max-seq=2048", *arguments.flags).path
+    oracle = Oracle(program, model)
+    with Server(program, model, "--kv-memory", "8MiB") as server:
+        test_small(server)
+        test_answers(server, oracle)
+        test_constraints(server)
+        test_errors(server)
+        test_connections(server, oracle)
+        test_many(server, oracle)
+        test_metrics(server)
+    test_ends(program, model, oracle)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("flags", nargs="*")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
