@@ -386,8 +386,9 @@ BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
     auto is_less = [&](int64_t place) BATON_INLINE_LAMBDA {
       return logits[draw.likely[place].token] < logits[token];
     };
-    if (logits[token] == -__builtin_inf() ||
-        (found == most && !is_less(found - 1)))
+    // Those outside a mask are not among them.
+    if (found == most ? !is_less(found - 1)
+                      : logits[token] == -__builtin_inf())
       continue;
     int64_t place = found == most ? found - 1 : found++;
     for (; place > 0 && is_less(place - 1); --place)
