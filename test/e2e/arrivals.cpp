@@ -20,6 +20,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/main/weights.h"
+#include "test/runtime/batch/toy_constraints.h"
 
 #include <algorithm>
 #include <array>
@@ -186,6 +187,11 @@ std::vector<BatchRequest> random_requests(Random &random, size_t count,
       request.logprobs = static_cast<uint32_t>(random() % 4);
     if (random() % 5 == 0)
       request.stop_tokens = random_tokens(random, 8, vocabulary);
+    if (random() % 5 == 0)
+      request.constraint =
+          random() % 4 ? test::multiples_of(2 + int32_t(random() % 40))
+                       : test::just(random_tokens(random, 1 + random() % 12,
+                                                  vocabulary));
     // The first come to need two pages each, which few pages do not have.
     if (number < 4) {
       request.prompt = random_tokens(random, page_positions - 4, vocabulary);
@@ -321,6 +327,21 @@ RunSettings draw_settings(Random &random, size_t run, unsigned workers,
           run % 4 != 2};
 }
 
+/// Tokens are those that the request's constraint takes.
+void expect_constrained(const std::string &id, const BatchResult &result) {
+  if (!result.request.constraint)
+    return;
+  for (const BatchChoice &choice : result.choices) {
+    auto matcher = result.request.constraint->start();
+    for (int32_t token : choice.tokens)
+      if (!matcher->accept(token))
+        fail("request ", id, ": token ", token, " is not allowed");
+    if (choice.finish == BatchFinish::Stop && !matcher->is_finished() &&
+        result.request.stop_tokens.empty())
+      fail("request ", id, " ends before its constraint does");
+  }
+}
+
 void check_results(const std::vector<BatchRequest> &requests,
                    const Results &results, const Results &first) {
   if (results.size() != requests.size())
@@ -329,6 +350,7 @@ void check_results(const std::vector<BatchRequest> &requests,
     for (const BatchChoice &choice : result.choices)
       if (choice.finish == BatchFinish::Error)
         fail("request ", id, ": ", choice.error);
+    expect_constrained(id, result);
     expect_alike(id, first.at(id), result);
   }
 }

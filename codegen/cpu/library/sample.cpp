@@ -353,17 +353,17 @@ BATON_INLINE Real exclude(Real *kept, const Real *logits, int64_t vocabulary,
                           const uint32_t *mask) {
   const auto nothing = static_cast<Real>(-__builtin_inf());
   Vector best = splat(nothing);
-  for_each_vector(vocabulary, [&](int64_t first,
-                                  int64_t count) BATON_INLINE_LAMBDA {
-    const IntegerVector bits(static_cast<Integer>(mask[first / 32] >>
-                                                  (first % 32) & 0xffff));
-    const IntegerVector allowed = bits >> lane_indices() & IntegerVector(1);
-    Vector values = load(logits + first, count);
-    values = allowed != IntegerVector(0) ? values : splat(nothing);
-    values = keep_first(values, count, nothing);
-    store(kept + first, values, count);
-    best = maximum(values, best);
-  });
+  for_each_vector(
+      vocabulary, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        const IntegerVector bits(
+            static_cast<Integer>(mask[first / 32] >> (first % 32) & 0xffff));
+        const IntegerVector allowed = bits >> lane_indices() & IntegerVector(1);
+        Vector values = load(logits + first, count);
+        values = allowed != IntegerVector(0) ? values : splat(nothing);
+        values = keep_first(values, count, nothing);
+        store(kept + first, values, count);
+        best = maximum(values, best);
+      });
   return __builtin_reduce_max(best);
 }
 
@@ -386,8 +386,8 @@ BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
     auto is_less = [&](int64_t place) BATON_INLINE_LAMBDA {
       return logits[draw.likely[place].token] < logits[token];
     };
-    if (logits[token] == -__builtin_inf() ||
-        (found == most && !is_less(found - 1)))
+    // Those outside a mask are not among them.
+    if (found == most ? !is_less(found - 1) : logits[token] == -__builtin_inf())
       continue;
     int64_t place = found == most ? found - 1 : found++;
     for (; place > 0 && is_less(place - 1); --place)
