@@ -38,6 +38,12 @@ ReadStep ArgumentsReader::push(char byte) {
     ready = json_string_value(value);
   if (without_space_around(ready).empty())
     ready = "{}";
+  // A scanner has read anything but what a string has in it.
+  if (first == '"' &&
+      (!without_space_around(ready).starts_with('{') || !is_json(ready))) {
+    ready.clear();
+    return ReadStep::Bad;
+  }
   return ReadStep::Done;
 }
 

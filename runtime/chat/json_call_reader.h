@@ -20,7 +20,7 @@ enum class ReadStep {
 };
 
 /// The arguments of a call: an object, whose text is passed on as it comes, a
-/// string that has such a text in it, or null for none.
+/// string that has the text of one in it, or null for none.
 class ArgumentsReader {
 public:
   ReadStep push(char byte);

@@ -12,7 +12,8 @@ namespace {
 
 ToolDeclaration read_tool(const nlohmann::ordered_json &tool,
                           const std::string &place) {
-  if (!tool.is_object() || tool.value("type", "") != "function")
+  if (!tool.is_object() ||
+      tool.value("type", nlohmann::ordered_json()) != "function")
     throw Error(place +
                 " is no tool of type \"function\"; there are no others");
   const auto function = tool.find("function");

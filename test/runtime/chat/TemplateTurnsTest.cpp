@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
+#include <random>
 #include <set>
 #include <string>
 
@@ -94,6 +96,53 @@ TEST(TemplateTurns, ACutTurnIsNeverMoreThanTheWholeOne) {
       }
     }
   }
+}
+
+/// Turns with pieces of them left out, written twice or moved.
+TEST(TemplateTurns, DamagedTurns) {
+  const std::vector<ToolDeclaration> tools = read_tools(turns()["tools"]);
+  std::mt19937 random(11);
+  size_t complete = 0, content = 0;
+  for (const auto &turn : turns()["cases"]) {
+    const ToolFormat format = tool_format_named(std::string(turn["format"]));
+    const std::string text = turn["text"];
+    const OutputParserOptions options =
+        options_with(tools, start_of(format, turn["prompt"], text));
+    for (int round = 0; round < 100; ++round) {
+      std::string damaged = text;
+      for (unsigned edits = 1 + random() % 3; edits-- > 0;) {
+        const size_t from = random() % (damaged.size() + 1);
+        const size_t size =
+            std::min<size_t>(damaged.size() - from, random() % 16);
+        const std::string piece = damaged.substr(from, size);
+        const unsigned kind = random() % 3;
+        if (kind != 0)
+          damaged.erase(from, size);
+        if (kind != 1)
+          damaged.insert(random() % (damaged.size() + 1), piece);
+      }
+      const ParsedOutput whole = parse_cut(format, options, damaged, {});
+      const size_t cut = random() % (damaged.size() + 1);
+      ASSERT_EQ(parse_cut(format, options, damaged, {cut}), whole) << damaged;
+      content += !whole.content.empty();
+      for (const ParsedCall &call : whole.calls) {
+        ASSERT_TRUE(call.ended) << damaged;
+        ASSERT_FALSE(call.name.empty()) << damaged;
+        if (!call.complete)
+          continue;
+        ++complete;
+        // Characters may have been cut.
+        std::string arguments = call.arguments;
+        std::ranges::replace_if(
+            arguments, [](char byte) { return (byte & 0x80) != 0; }, '?');
+        ASSERT_TRUE(nlohmann::json::accept(arguments))
+            << format.name << ": " << damaged << "\n"
+            << call.arguments;
+      }
+    }
+  }
+  EXPECT_GT(complete, 5000u);
+  EXPECT_GT(content, 5000u);
 }
 
 } // namespace
