@@ -61,6 +61,8 @@ std::shared_ptr<ServedModel> read_model(const Metadata &metadata,
   const nlohmann::json &description = metadata.json.at("model");
   model->architecture = description.value("name", std::string("model"));
   model->weights = path.string();
+  for (const PhaseDescription &phase : metadata.phases)
+    model->phases.push_back(phase.name);
   model->format = read_batch_format(metadata, options.run);
   model->format.shape = batch_capacities(metadata, 0);
   model->sampling = read_recommended_sampling(path);

@@ -26,6 +26,8 @@ struct ServedModel {
   std::string fingerprint;
   /// "llama" and such, and where its weights are.
   std::string architecture, weights;
+  /// Of the program, by their numbers.
+  std::vector<std::string> phases;
   BatchFormat format;
   /// What the checkpoint recommends (generation_config.json), else that every
   /// token is as likely as the model says.

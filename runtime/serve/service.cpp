@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -408,6 +409,29 @@ void Service::show_metrics(const Exchange &exchange) {
                                           engine.load(), http.connections())});
 }
 
+/// Times are seconds.
+static Json timeline_json(const EngineTimeline *timeline,
+                          const std::vector<std::string> &phases) {
+  if (!timeline)
+    return nullptr;
+  auto seconds = [](double microseconds) {
+    return std::round(microseconds * 10) / 1e7;
+  };
+  Json steps = Json::array();
+  for (const EngineTimeline::Step &step : timeline->steps) {
+    Json tasks = Json::array();
+    for (const EngineTimeline::Interval &interval : step.intervals)
+      tasks.push_back(
+          {interval.worker, seconds(interval.begin), seconds(interval.end),
+           interval.phase < phases.size() ? phases[interval.phase] : "phase"});
+    steps.push_back({{"begin", seconds(step.begin)},
+                     {"end", seconds(step.end)},
+                     {"rows", step.rows},
+                     {"tasks", std::move(tasks)}});
+  }
+  return {{"workers", timeline->workers}, {"steps", std::move(steps)}};
+}
+
 void Service::engine_state(const Exchange &exchange) {
   const BatchCounts counts = engine.counts();
   const BatchLoad load = engine.load();
@@ -425,7 +449,9 @@ void Service::engine_state(const Exchange &exchange) {
                       {"cached_tokens", counts.cached_tokens},
                       {"generated_tokens", counts.generated_tokens},
                       {"preemptions", counts.preemptions},
-                      {"connections", http.connections()}});
+                      {"connections", http.connections()},
+                      {"timeline",
+                       timeline_json(engine.timeline().get(), model->phases)}});
 }
 
 void Service::version(const Exchange &exchange) {

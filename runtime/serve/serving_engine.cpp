@@ -2,10 +2,46 @@
 
 #include "runtime/serve/serving_engine.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
 namespace baton {
+
+/// One interval for the tasks of a phase that a worker has in a row.
+static EngineTimeline timeline_of(const TraceRecorder &recorder) {
+  EngineTimeline timeline;
+  const std::vector<StepRecord> &steps = recorder.steps();
+  if (steps.empty())
+    return timeline;
+  timeline.workers = static_cast<uint32_t>(recorder.records().size());
+  const double rate = recorder.ticks_per_microsecond();
+  auto time = [&](uint64_t stamp) {
+    return double(stamp - steps.front().begin) / rate;
+  };
+  for (const StepRecord &step : steps)
+    timeline.steps.push_back(
+        {time(step.begin), time(step.begin), step.rows, {}});
+  for (uint32_t worker = 0; worker < timeline.workers; ++worker) {
+    const TaskRecord *before = nullptr;
+    for (const TaskRecord &task : recorder.records()[worker]) {
+      EngineTimeline::Step &step = timeline.steps[task.step];
+      const double end = time(task.end);
+      step.end = std::max(step.end, end);
+      if (before && before->step == task.step && before->phase == task.phase &&
+          before->iteration == task.iteration)
+        step.intervals.back().end = end;
+      else
+        step.intervals.push_back({worker, task.phase, time(task.ready), end});
+      before = &task;
+    }
+  }
+  // Those without tasks are what the stop has left.
+  std::erase_if(timeline.steps, [](const EngineTimeline::Step &step) {
+    return step.intervals.empty();
+  });
+  return timeline;
+}
 
 ServingEngine::ServingEngine(Execution &execution, const BatchCapacities &shape,
                              BatchOptions options, std::function<void()> wake)
@@ -33,8 +69,8 @@ ServingEngine::~ServingEngine() {
   {
     std::lock_guard lock(mutex);
     stopping = true;
+    execution.stop = true;
   }
-  execution.stop = true;
   changed.notify_one();
   thread.join();
 }
@@ -73,7 +109,16 @@ void ServingEngine::run() {
         return;
     }
     try {
-      execution.run(driver);
+      bool records = false;
+      {
+        std::lock_guard lock(mutex);
+        records = std::exchange(wants_timeline, false);
+        execution.stop = stopping;
+      }
+      if (records)
+        run_recorded();
+      else
+        execution.run(driver);
       continue;
     } catch (const std::exception &problem) {
       message = problem.what();
@@ -87,6 +132,39 @@ void ServingEngine::run() {
     wake();
     return;
   }
+}
+
+/// A few steps, and then no more: records are read when no worker runs.
+void ServingEngine::run_recorded() {
+  TraceRecorder recorder(execution.workers(), 1 << 17);
+  const uint64_t before = driver.counts().steps;
+  ended = false;
+  execution.record(&recorder);
+  try {
+    execution.start(driver);
+    while (!ended && driver.counts().steps < before + recorded_steps)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    execution.stop = true;
+    execution.wait();
+  } catch (...) {
+    execution.record(nullptr);
+    throw;
+  }
+  execution.record(nullptr);
+  auto made = std::make_shared<EngineTimeline>(timeline_of(recorder));
+  std::lock_guard lock(mutex);
+  latest = std::move(made);
+  latest_time = Clock::now();
+}
+
+std::shared_ptr<const EngineTimeline> ServingEngine::timeline() {
+  std::lock_guard lock(mutex);
+  if (Clock::now() - latest_time > std::chrono::seconds(1) &&
+      driver.has_work() && !stopping && failed.empty()) {
+    wants_timeline = true;
+    execution.stop = true;
+  }
+  return latest;
 }
 
 void ServingEngine::push(EngineEvent &&event) {

@@ -11,7 +11,10 @@
 
 #include "runtime/batch/batch_driver.h"
 #include "runtime/execute/execution.h"
+#include "runtime/trace/recorder.h"
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -33,6 +36,22 @@ struct EngineEvent {
   std::unique_ptr<BatchResult> result = {};
 };
 
+/// What each worker did in a few steps in a row.
+struct EngineTimeline {
+  struct Interval {
+    uint32_t worker, phase;
+    /// Microseconds behind the first step's begin: of tasks of one phase.
+    double begin, end;
+  };
+  struct Step {
+    double begin, end;
+    uint32_t rows;
+    std::vector<Interval> intervals;
+  };
+  uint32_t workers = 0;
+  std::vector<Step> steps;
+};
+
 class ServingEngine {
 public:
   /// `wake` is called, by a worker, when there are events and nobody was woken
@@ -51,11 +70,19 @@ public:
 
   BatchCounts counts() const { return driver.counts(); }
   BatchLoad load() const { return driver.load(); }
+  /// The latest steps that were recorded, or null. Asks for others, if these
+  /// are older than a second and the program runs: it is stopped between two
+  /// steps for that, which changes no result.
+  std::shared_ptr<const EngineTimeline> timeline();
   /// Why the program has ended for good; empty while it has not.
   std::string failure() const;
 
 private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr uint64_t recorded_steps = 4;
+
   void run();
+  void run_recorded();
   void push(EngineEvent &&event);
 
   Execution &execution;
@@ -63,8 +90,12 @@ private:
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::vector<EngineEvent> events;
-  bool stopping = false;
+  bool stopping = false, wants_timeline = false;
   std::string failed;
+  std::shared_ptr<const EngineTimeline> latest;
+  Clock::time_point latest_time = {};
+  /// The program has come to its end by itself.
+  std::atomic<bool> ended = false;
   BatchDriver driver;
   std::thread thread;
 };
