@@ -193,8 +193,9 @@ def turn(template, name, calls, arguments, reply):
                                eos_token="<EOS>", **VARIABLES.get(name, {}))
 
     messages = [{"role": "user", "content": "Q"}]
-    tool_calls = [{"id": f"call{index:05}", "type": "function", "function": {"name": function, "arguments": arguments(of)}}
-                  for index, (function, of) in enumerate(calls)]
+    tool_calls = [
+        {"id": f"call{index:05}", "type": "function", "function": {"name": function, "arguments": arguments(of)}}
+        for index, (function, of) in enumerate(calls)]
     before = render(messages, True)
     whole = render(messages + [{"role": "assistant", "tool_calls": tool_calls, **reply}], False)
     cut = len(os.path.commonprefix([before, whole]))
