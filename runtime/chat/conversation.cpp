@@ -24,6 +24,10 @@ Json message(std::string_view role, Json content) {
   return {{"role", role}, {"content", std::move(content)}};
 }
 
+Json part_of(Json text) {
+  return {{"type", "text"}, {"text", std::move(text)}};
+}
+
 std::string place_of(size_t index) {
   return "messages[" + std::to_string(index) + "]";
 }
@@ -176,31 +180,32 @@ Conversation::Conversation(ChatTemplate wanted, const std::string &name)
     return rendered.find(what) != std::string::npos;
   };
   const Json user = message("user", "Hello");
-  takes_parts =
-      !has(try_out({message("user", probe)}), probe) &&
-      has(try_out({message("user", {{{"type", "text"}, {"text", probe}}})}),
-          probe);
-  takes_system = has(try_out({message("system", probe), user}), probe);
+  takes_parts = !has(try_out(Json::array({message("user", probe)})), probe) &&
+                has(try_out(Json::array(
+                        {message("user", Json::array({part_of(probe)}))})),
+                    probe);
+  takes_system =
+      has(try_out(Json::array({message("system", probe), user})), probe);
   Json calling = message("assistant", "");
-  calling["tool_calls"] = {
-      {{"id", "call00001"},
-       {"type", "function"},
-       {"function", {{"name", "look"}, {"arguments", {{"place", probe}}}}}}};
+  calling["tool_calls"] = Json::array(
+      {{{"id", "call00001"},
+        {"type", "function"},
+        {"function", {{"name", "look"}, {"arguments", {{"place", probe}}}}}}});
   const std::string python = "{'place'";
-  const std::string with_object = try_out({user, calling});
+  const std::string with_object = try_out(Json::array({user, calling}));
   calling["tool_calls"][0]["function"]["arguments"] =
       Json{{"place", probe}}.dump();
   takes_objects = has(with_object, probe) && !has(with_object, python);
-  if (!takes_objects && !has(try_out({user, calling}), probe))
+  if (!takes_objects && !has(try_out(Json::array({user, calling})), probe))
     takes_objects = true;
-  const Json tools = {
-      {{"type", "function"},
-       {"function",
-        {{"name", probe},
-         {"description", "Looks."},
-         {"parameters",
-          {{"type", "object"}, {"properties", Json::object()}}}}}}};
-  if (!format.generic && !has(try_out({user}, tools), probe))
+  const Json tools = Json::array(
+      {{{"type", "function"},
+        {"function",
+         {{"name", probe},
+          {"description", "Looks."},
+          {"parameters",
+           {{"type", "object"}, {"properties", Json::object()}}}}}}});
+  if (!format.generic && !has(try_out(Json::array({user}), tools), probe))
     format = tool_format_named("generic");
   takes_thinking =
       has(source.text, "thinking") && !has(source.text, "reasoning_content");
@@ -213,7 +218,7 @@ std::string Conversation::try_out(const Json &messages,
   if (takes_parts)
     for (Json &own : all)
       if (own["content"].is_string())
-        own["content"] = {{{"type", "text"}, {"text", own["content"]}}};
+        own["content"] = Json::array({part_of(own["content"])});
   try {
     return render(all, tools, Json::object(), true);
   } catch (const Error &) {
@@ -309,7 +314,7 @@ std::string Conversation::prompt(const ConversationInput &input) const {
   }
   if (takes_parts)
     for (Json &own : messages)
-      own["content"] = {{{"type", "text"}, {"text", own["content"]}}};
+      own["content"] = Json::array({part_of(own["content"])});
   std::string rendered;
   try {
     rendered = render(messages, tools, input.arguments,

@@ -46,7 +46,10 @@ ONLY_WITH = (
     ("runtime/main/calibrate_command.*", "calibrate"), ("runtime/execute/input_squares.*", "calibrate"),
     ("runtime/main/bench_command.*", "bench"), ("runtime/execute/machine_speed.*", "bench"),
     ("runtime/main/info_command.*", "info"),
-    ("runtime/batch/*", "batch"), ("runtime/main/batch_command.*", "batch"),
+    ("runtime/batch/*", "batch"), ("runtime/main/batch_*", "batch"),
+    # What one program serves stands for all.
+    ("runtime/serve/*", "serve"), ("runtime/chat/*", "serve"), ("runtime/grammar/*", "serve"),
+    ("runtime/jinja/*", "serve"), ("runtime/main/serve_command.*", "serve"),
     ("runtime/main/memory_check.*", "touches"), ("runtime/execute/task_touches.*", "touches"),
     ("runtime/execute/value_dump.*", "dump"),
 )
@@ -136,7 +139,7 @@ FEATURES = {
     "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b",
     # Of a program: bench measures what generates.
     "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
-    "batch": r"max.batch",
+    "batch": r"max.batch", "serve": r"\bserve\b",
     "trace": r"trace|perfetto", "touches": r"check.memory", "dump": r"--dump|diff.run",
     "bodies": r"event\.body",
 }
@@ -164,7 +167,7 @@ SEES_PROGRAMS = {
     "hybrid_sharding": GIVEN, "hyper": OTHERS,
     "installed": OTHERS, "kernel_cache": OTHERS, "layouts": OTHERS, "loss_parts": GIVEN,
     "mesh_parallel": OTHERS, "nccl_driver": GIVEN, "object_cache": OTHERS,
-    "perfetto": GIVEN, "pipeline_parallel": GIVEN, "planted": OTHERS, "python_program": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "soak": GIVEN,
+    "perfetto": GIVEN, "pipeline_parallel": GIVEN, "planted": OTHERS, "python_program": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "serve": OTHERS, "soak": GIVEN,
     "targets": GIVEN, "tensor_parallel": GIVEN, "touched_memory": OTHERS, "trace": GIVEN,
     "train": GIVEN, "train_16bit": GIVEN, "train_data": OTHERS, "train_endings": GIVEN, "train_f64": OTHERS, "train_gradients": GIVEN,
     "train_optimizers": OTHERS, "train_progress": GIVEN, "train_ranks": GIVEN, "train_sanitize": OTHERS,
