@@ -320,7 +320,7 @@ std::vector<KnownFormat> object_formats() {
     } else if (format.name == "apriel") {
       format.reasoning_open = "Here are my reasoning steps:\n";
       format.reasoning_close = "\n[BEGIN FINAL RESPONSE]\n";
-      format.dropped = {"[END FINAL RESPONSE]"};
+      format.content_close = "[END FINAL RESPONSE]";
     } else if (format.name == "phi-4-mini") {
       format.call_openings = {"", "<|tool_call|>["};
       format.dropped = {"<|/tool_call|>"};

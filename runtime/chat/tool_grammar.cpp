@@ -25,8 +25,8 @@ public:
 
   Grammar optional(const std::vector<ToolDeclaration> &tools) const {
     if (format.header != MessageHeader::None)
-      return after_reasoning(
-          Grammar::any_of({calls(tools), message(free_text())}));
+      return after_reasoning(Grammar::sequence(
+          {preamble(), Grammar::any_of({calls(tools), message(free_text())})}));
     if (format.bare)
       // Where nothing opens calls, what begins like one is one.
       return after_reasoning(Grammar::any_of(
@@ -112,6 +112,16 @@ private:
     return Grammar::sequence({optional_part(reasoning), rest});
   }
 
+  /// What gpt-oss says to the user before it calls.
+  Grammar preamble() const {
+    if (format.header != MessageHeader::Harmony)
+      return Grammar::literal("");
+    return optional_part(
+        Grammar::sequence({mark("<|channel|>commentary<|message|>"),
+                           Grammar::text_without("<|end|>"),
+                           mark("<|end|>" + format.header_open)}));
+  }
+
   /// The header of a message for the user, from where its opening ends.
   Grammar message(const Grammar &text) const {
     switch (format.header) {
@@ -157,7 +167,11 @@ private:
     default:
       break;
     }
-    const Grammar separator = mark(format.call_separator);
+    // Models have their own ways with line breaks.
+    const Grammar separator =
+        without_space_around(format.call_separator).empty()
+            ? space()
+            : mark(format.call_separator);
     // Marks that end the turn are the sampler's to choose.
     const bool closes =
         std::ranges::find(format.stop_tokens, format.section_close) ==

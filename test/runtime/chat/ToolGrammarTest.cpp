@@ -369,6 +369,39 @@ TEST(ToolGrammar, ReasoningMayComeFirst) {
   EXPECT_FALSE(allowed(call));
 }
 
+TEST(ToolGrammar, WordsMayComeBeforeACall) {
+  const std::string call =
+      "<|channel|>commentary to=functions.get_weather <|constrain|>json"
+      "<|message|>{\"city\": \"Köln\"}";
+  const std::string text =
+      "<|channel|>analysis<|message|>x<|end|><|start|>assistant<|channel|>"
+      "commentary<|message|>I look.<|end|><|start|>assistant" +
+      call;
+  const ByteVocabulary vocabulary(harmony_tokens);
+  const ToolFormat format = tool_format_named("harmony");
+  const AnswerGrammarOptions options =
+      options_of(vocabulary, OutputStart::Header);
+  EXPECT_TRUE(accepts(vocabulary,
+                      *vocabulary.compile(optional_calls_grammar(
+                          format, example_tools(), options)),
+                      text));
+  EXPECT_FALSE(accepts(vocabulary,
+                       *vocabulary.compile(required_calls_grammar(
+                           format, example_tools(), options)),
+                       text));
+  EXPECT_EQ(parse("harmony", text, OutputStart::Header).content, "I look.");
+
+  const ByteVocabulary bytes({});
+  const std::string plain = cases()[0].call;
+  const auto constraint = bytes.compile(
+      optional_calls_grammar(tool_format_named("hermes"), example_tools(),
+                             options_of(bytes, OutputStart::Content)));
+  for (const std::string space : {"", "\n", "\n\n"})
+    EXPECT_TRUE(
+        accepts(bytes, *constraint, "I look.\n\n" + plain + space + plain));
+  EXPECT_TRUE(accepts(bytes, *constraint, "I look. " + plain + " Done."));
+}
+
 TEST(ToolGrammar, AnswersKeepToASchema) {
   const Grammar json = Grammar::json_schema(nlohmann::ordered_json::parse(
       R"({"type": "object", "properties": {"a": {"type": "integer"}},
