@@ -83,7 +83,7 @@ std::string ipv6_pattern() {
 std::string uri_pattern(bool relative) {
   const std::string plain = "A-Za-z0-9._~!$&'()*+,;=-";
   const auto many = [&](const std::string &more, const char *count) {
-    return grouped("[" + plain + more + "]|%[0-9A-Fa-f]{2}") + count;
+    return grouped("[" + more + plain + "]|%[0-9A-Fa-f]{2}") + count;
   };
   const std::string segments = grouped("/" + many(":@", "*")) + "*";
   const std::string host =
