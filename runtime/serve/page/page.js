@@ -34,7 +34,7 @@ const iconPaths = {
   edit: "M4 16l1-4 8.5-8.5 3 3L8 15zM11.5 5.5l3 3",
   remove: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.6L14 6",
   again: "M15.5 7A6 6 0 1 0 16 11M16 3v4.5h-4.5",
-  more: "M3 5h14M3 10h8M3 15h8M14 12.5l3 2-3 2z",
+  more: "M3.5 5l6.5 5-6.5 5zM10 5l6.5 5-6.5 5z",
   send: "M10 16V4M5 9l5-5 5 5",
   stop: "M6 6h8v8H6z",
   down: "M10 4v12M5 11l5 5 5-5",
@@ -116,7 +116,8 @@ const countText = (count, noun) => `${wholeText(count)} ${noun}${count === 1 ? "
 // ------------------------------------------------------------------ server
 
 /// What went wrong with a request. `kind`: "unreachable" (nothing answers), "key" (a key is
-/// missing or wrong), "refused" (the server says why), "broken" (the answer ends early).
+/// missing or wrong), "refused" (the server says why), "failed" (it says why in the
+/// middle of an answer), "broken" (the answer ends early).
 class Fault extends Error {
   constructor(kind, message) {
     super(message);
@@ -206,7 +207,7 @@ async function* eventsOf(response) {
       if (data === "[DONE]") return;
       const event = parseOr(data, null);
       if (event === null) throw new Fault("broken", "The server's answer cannot be read.");
-      if (event.error) throw new Fault("refused", String(event.error.message ?? "The server failed."));
+      if (event.error) throw new Fault("failed", String(event.error.message ?? "The server failed."));
       yield event;
     }
   }
@@ -1025,7 +1026,7 @@ function statsHint(stats) {
 }
 
 function faultCard(fault, retry) {
-  const names = { unreachable: "No connection", broken: "The answer broke off", key: "A key is needed", refused: "The server refused" };
+  const names = { unreachable: "No connection", broken: "The answer broke off", key: "A key is needed", refused: "The server refused", failed: "The server failed" };
   return element("div", { class: "fault", role: "alert" },
     element("div", {}, element("b", {}, names[fault.kind] ?? "Failed"), element("p", {}, fault.text)),
     element("button", { type: "button", onclick: retry }, "Try again"));
@@ -1882,39 +1883,36 @@ const shell = {
   /// The address says what is shown, so that a reload shows it again, and each tab has its own.
   showAddress() {
     const id = chat.conversation && !isEmpty(chat.conversation) ? chat.conversation.id : "";
-    const address = this.view === "engine" ? "#engine" : `#${id}`;
-    if (location.hash !== address && !(address === "#" && location.hash === "")) history.replaceState(null, "", address === "#" ? location.pathname : address);
-    this.latestId = id;
+    const parts = [this.view === "engine" && "engine", id].filter(Boolean);
+    const address = parts.length > 0 ? `#${parts.join("/")}` : "";
+    if (location.hash !== address) history.replaceState(null, "", address || location.pathname);
     this.showList();
   },
 
   readAddress() {
-    const id = decodeURIComponent(location.hash.slice(1));
-    if (id === "engine") {
-      this.showView("engine");
-      return;
-    }
-    const conversation = id && conversations.load(id);
-    if (conversation) this.open(conversation);
-    else this.begin();
+    const parts = location.hash.slice(1).split("/");
+    const view = parts[0] === "engine" ? parts.shift() : "chat";
+    this.open(parts[0] && conversations.load(parts[0]) || conversations.create(this.kind(), latestSettings()), view);
+    this.focusField();
   },
 
-  open(conversation) {
+  open(conversation, view = "chat") {
     chat.conversation = conversation;
     if (conversation.kind === "text") textView.show(conversation);
     else chat.show(conversation);
     settingsPanel.show(conversation);
-    this.showView("chat");
+    this.showView(view);
     if (this.isNarrow()) this.closeSides();
   },
 
   kind: () => serverState.model?.meta?.chat === false ? "text" : "chat",
 
   begin() {
-    const conversation = conversations.create(this.kind(), latestSettings());
-    this.open(conversation);
-    byId(conversation.kind === "text" ? "text-area" : "input").focus();
+    this.open(conversations.create(this.kind(), latestSettings()));
+    this.focusField();
   },
+
+  focusField() { byId(chat.conversation.kind === "text" ? "text-area" : "input").focus(); },
 
   showList() {
     const list = conversations.list();
@@ -1938,9 +1936,11 @@ const shell = {
   rename(node, id) {
     const conversation = conversations.load(id);
     const input = element("input", { value: conversation.title, "aria-label": "Title" });
+    let isOpen = true;
     const close = isKept => {
-      if (!node.isConnected) return;
-      node.remove();
+      // Taking the field away blurs it.
+      if (!isOpen) return;
+      isOpen = false;
       const title = input.value.trim();
       if (isKept && title && title !== conversation.title) {
         conversation.title = title;
@@ -2016,7 +2016,7 @@ const shell = {
       this.begin();
     } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) {
       if (this.view !== "chat") this.showView("chat");
-      byId(chat.conversation.kind === "text" ? "text-area" : "input").focus();
+      this.focusField();
     } else {
       return;
     }
