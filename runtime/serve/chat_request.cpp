@@ -152,6 +152,9 @@ find_constraint(const ServedModel &model, const ChatOutput &output,
   const ToolFormat &format = output.format;
   const AnswerGrammarOptions options = {
       .start = output.parser.start,
+      // Of a model that was not trained to, nobody wants it.
+      .reasoning = model.conversation->template_text().find(
+                       format.reasoning_open) != std::string::npos,
       .parallel_calls = !choice.single,
       .is_special_token =
           [tokenizer = *model.format.tokenizer](std::string_view spelling) {

@@ -9,7 +9,7 @@
 #ifndef BATON_RUNTIME_SERVE_CHAT_REQUEST_H
 #define BATON_RUNTIME_SERVE_CHAT_REQUEST_H
 
-#include "runtime/serve/chat_generation.h"
+#include "runtime/serve/chat_answer.h"
 #include "runtime/serve/served_model.h"
 
 #include <nlohmann/json.hpp>

@@ -9,7 +9,7 @@
 #define BATON_RUNTIME_SERVE_DIALECTS_H
 
 #include "runtime/serve/api_error.h"
-#include "runtime/serve/chat_generation.h"
+#include "runtime/serve/chat_answer.h"
 #include "runtime/serve/served_model.h"
 
 #include <nlohmann/json.hpp>

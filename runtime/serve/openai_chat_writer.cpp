@@ -2,7 +2,7 @@
 //------------===//
 
 #include "runtime/serve/api_json.h"
-#include "runtime/serve/chat_generation.h"
+#include "runtime/serve/chat_answer.h"
 
 #include <utility>
 

@@ -7,7 +7,8 @@
 #include "runtime/error.h"
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/chat_request.h"
-#include "runtime/serve/completion_generation.h"
+#include "runtime/serve/completion_answer.h"
+#include "runtime/serve/dialects.h"
 #include "runtime/serve/page.h"
 
 #include <algorithm>
@@ -58,19 +59,26 @@ private:
   const std::function<void(unsigned status)> answered;
 };
 
+constexpr std::string_view models_path = "/v1/models/",
+                           messages_path = "/v1/messages";
+
 void respond(HttpExchange &exchange, const Json &json, unsigned status = 200) {
   exchange.respond({.status = status, .body = json_text(json)});
 }
 
+/// In the words of the API that was asked.
 void refuse(HttpExchange &exchange, const ApiError &error) {
   HttpHeaders headers;
   if (error.status == 503)
     headers.emplace_back("Retry-After", "1");
   if (error.status == 401)
     headers.emplace_back("WWW-Authenticate", "Bearer");
-  exchange.respond({.status = error.status,
-                    .body = json_text(error_json(error)),
-                    .headers = std::move(headers)});
+  exchange.respond(
+      {.status = error.status,
+       .body = json_text(exchange.request().path.starts_with(messages_path)
+                             ? messages_error_json(error)
+                             : error_json(error)),
+       .headers = std::move(headers)});
 }
 
 /// Takes the same time for all keys of a length.
@@ -81,8 +89,6 @@ bool is_equal_key(std::string_view left, std::string_view right) {
                   static_cast<unsigned char>(right[i]);
   return difference == 0;
 }
-
-constexpr std::string_view models_path = "/v1/models/";
 
 } // namespace
 
@@ -100,6 +106,10 @@ const std::vector<Service::Route> &Service::routes() {
       {"POST", "/chat/completions", &Service::chat_completions},
       {"POST", "/v1/completions", &Service::completions},
       {"POST", "/completions", &Service::completions},
+      {"POST", "/v1/messages", &Service::messages},
+      {"POST", "/v1/messages/count_tokens", &Service::count_tokens},
+      {"POST", "/v1/responses", &Service::responses},
+      {"POST", "/responses", &Service::responses},
       {"POST", "/tokenize", &Service::tokenize},
       {"POST", "/detokenize", &Service::detokenize},
       {"POST", "/apply-template", &Service::apply_template},
@@ -231,10 +241,10 @@ void Service::take_events() {
     std::lock_guard lock(mutex);
     left.swap(places);
   }
-  std::set<std::shared_ptr<Generation>> failed;
+  std::set<std::shared_ptr<Answer>> failed;
   for (const auto &[tag, place] : left)
-    if (!place.generation->gone && failed.insert(place.generation).second)
-      place.generation->fail(server_fault(failure));
+    if (!place.answer->gone && failed.insert(place.answer).second)
+      place.answer->fail(server_fault(failure));
   http.post_after(0.1, [this] { http.stop(); });
 }
 
@@ -249,37 +259,36 @@ void Service::take(const EngineEvent &event) {
     if (event.result)
       places.erase(found);
   }
-  Generation &generation = *place.generation;
-  if (!std::exchange(generation.begun_once, true) && !generation.gone)
-    generation.begin();
+  Answer &answer = *place.answer;
+  if (!std::exchange(answer.begun_once, true) && !answer.gone)
+    answer.begin();
   if (!event.result) {
     if (place.part == 0 && event.choice == 0) {
-      const auto now = Generation::Clock::now();
+      const auto now = Answer::Clock::now();
       using Seconds = std::chrono::duration<double>;
-      if (generation.latest_token == Generation::Clock::time_point())
-        metrics.first_token.observe(Seconds(now - generation.arrived).count());
+      if (answer.latest_token == Answer::Clock::time_point())
+        metrics.first_token.observe(Seconds(now - answer.arrived).count());
       else
         metrics.between_tokens.observe(
-            Seconds(now - generation.latest_token).count());
-      generation.latest_token = now;
+            Seconds(now - answer.latest_token).count());
+      answer.latest_token = now;
     }
-    if (!generation.gone)
-      generation.on_token(place.part, event.choice, event.token,
-                          event.logprobs);
+    if (!answer.gone)
+      answer.on_token(place.part, event.choice, event.token, event.logprobs);
     return;
   }
-  count(generation, *event.result);
-  generation.usage.prompt += event.result->prompt_tokens;
-  generation.usage.cached += event.result->cached_tokens;
+  count(answer, *event.result);
+  answer.usage.prompt += event.result->prompt_tokens;
+  answer.usage.cached += event.result->cached_tokens;
   for (const BatchChoice &choice : event.result->choices)
-    generation.usage.generated += choice.tokens.size();
-  if (!generation.gone)
-    generation.on_result(place.part, *event.result);
-  if (--generation.left == 0 && !generation.gone)
-    generation.end(generation.usage);
+    answer.usage.generated += choice.tokens.size();
+  if (!answer.gone)
+    answer.on_result(place.part, *event.result);
+  if (--answer.left == 0 && !answer.gone)
+    answer.end(answer.usage);
 }
 
-void Service::count(const Generation &generation, const BatchResult &result) {
+void Service::count(const Answer &answer, const BatchResult &result) {
   uint64_t generated = 0;
   for (const BatchChoice &choice : result.choices) {
     ++metrics.finished[std::string(batch_finish_name(choice.finish))];
@@ -288,34 +297,33 @@ void Service::count(const Generation &generation, const BatchResult &result) {
   metrics.prompt_tokens.observe(double(result.prompt_tokens));
   metrics.generated_tokens.observe(double(generated));
   metrics.whole_request.observe(
-      std::chrono::duration<double>(Generation::Clock::now() -
-                                    generation.arrived)
+      std::chrono::duration<double>(Answer::Clock::now() - answer.arrived)
           .count());
 }
 
 /// Nobody waits for it any more.
-void Service::leave(const std::shared_ptr<Generation> &generation) {
-  generation->gone = true;
-  for (const std::string &id : generation->ids)
+void Service::leave(const std::shared_ptr<Answer> &answer) {
+  answer->gone = true;
+  for (const std::string &id : answer->ids)
     engine.cancel(id);
 }
 
-void Service::start(const std::shared_ptr<Generation> &generation) {
-  std::vector<BatchRequest> requests = std::move(generation->requests);
-  generation->left = requests.size();
+void Service::start(const std::shared_ptr<Answer> &answer) {
+  std::vector<BatchRequest> requests = std::move(answer->requests);
+  answer->left = requests.size();
   {
     std::lock_guard lock(mutex);
     for (uint32_t part = 0; part < requests.size(); ++part) {
       BatchRequest &request = requests[part];
       request.tag = next_tag++;
       request.id = std::to_string(request.tag);
-      generation->ids.push_back(request.id);
-      places[request.tag] = {generation, part};
+      answer->ids.push_back(request.id);
+      places[request.tag] = {answer, part};
     }
   }
   auto withdraw = [&] {
     std::lock_guard lock(mutex);
-    for (const std::string &id : generation->ids) {
+    for (const std::string &id : answer->ids) {
       places.erase(std::stoull(id));
       engine.cancel(id);
     }
@@ -329,11 +337,10 @@ void Service::start(const std::shared_ptr<Generation> &generation) {
     throw;
   }
   // A client that left before is noticed now.
-  http.post([this, generation] {
-    generation->exchange->on_disconnect(
-        [this, generation] { leave(generation); });
-    if (!generation->gone && !std::exchange(generation->begun_once, true))
-      generation->begin();
+  http.post([this, answer] {
+    answer->exchange->on_disconnect([this, answer] { leave(answer); });
+    if (!answer->gone && !std::exchange(answer->begun_once, true))
+      answer->begin();
   });
 }
 
@@ -458,18 +465,57 @@ void Service::version(const Exchange &exchange) {
   respond(*exchange, {{"version", model->fingerprint}});
 }
 
+void Service::converse(const Exchange &exchange, const Body &chat,
+                       const MakeWriter &make_writer) {
+  ChatRequest request = read_chat_request(chat, *model);
+  if (auto fault =
+          find_request_fault(request.request, model->format.shape, "messages"))
+    throw Error(*fault);
+  std::unique_ptr<ChatWriter> writer = make_writer(request);
+  auto answer =
+      std::make_shared<ChatAnswer>(exchange, model, std::move(request.request),
+                                   request.output, std::move(writer));
+  answer->ignore(request.ignored_keys);
+  start(answer);
+}
+
 void Service::chat_completions(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    ChatRequest request = read_chat_request(body, *model);
-    if (auto fault = find_request_fault(request.request, model->format.shape,
-                                        "messages"))
-      throw Error(*fault);
-    auto generation = std::make_shared<ChatGeneration>(
-        exchange, model, std::move(request.request), request.output,
-        make_openai_chat_writer(*model, request.output.streams,
-                                request.include_usage));
-    generation->ignore(request.ignored_keys);
-    start(generation);
+    converse(exchange, body, [&](const ChatRequest &request) {
+      return make_openai_chat_writer(*model, request.output.streams,
+                                     request.include_usage);
+    });
+  });
+}
+
+void Service::messages(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    converse(exchange, chat_of_messages(body), [&](const ChatRequest &request) {
+      return make_messages_writer(*model, request.output.streams,
+                                  request.request.prompt.size(), body);
+    });
+  });
+}
+
+void Service::count_tokens(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    // It counts before there is a limit.
+    Body whole = body;
+    if (!whole.contains("max_tokens"))
+      whole["max_tokens"] = 1;
+    const ChatRequest request =
+        read_chat_request(chat_of_messages(whole), *model);
+    respond(*exchange, {{"input_tokens", request.request.prompt.size()}});
+  });
+}
+
+void Service::responses(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    converse(
+        exchange, chat_of_responses(body), [&](const ChatRequest &request) {
+          return make_responses_writer(*model, request.output.streams,
+                                       request.request.prompt.size(), body);
+        });
   });
 }
 
@@ -480,10 +526,9 @@ void Service::completions(const Exchange &exchange) {
       if (auto fault = find_request_fault(own, model->format.shape))
         throw Error(*fault);
     const std::vector<std::string> ignored = request.ignored_keys;
-    auto generation =
-        make_completion_generation(exchange, model, std::move(request));
-    generation->ignore(ignored);
-    start(generation);
+    auto answer = make_completion_answer(exchange, model, std::move(request));
+    answer->ignore(ignored);
+    start(answer);
   });
 }
 

@@ -10,7 +10,8 @@
 #ifndef BATON_RUNTIME_SERVE_SERVICE_H
 #define BATON_RUNTIME_SERVE_SERVICE_H
 
-#include "runtime/serve/generation.h"
+#include "runtime/serve/answer.h"
+#include "runtime/serve/chat_request.h"
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/metrics.h"
 #include "runtime/serve/served_model.h"
@@ -75,8 +76,8 @@ private:
   bool is_allowed(const HttpRequest &request) const;
   void take_events();
   void take(const EngineEvent &event);
-  void count(const Generation &generation, const BatchResult &result);
-  void leave(const std::shared_ptr<Generation> &generation);
+  void count(const Answer &answer, const BatchResult &result);
+  void leave(const std::shared_ptr<Answer> &answer);
   void on_signal();
   void end_if_drained();
 
@@ -89,6 +90,9 @@ private:
   void engine_state(const Exchange &exchange);
   void version(const Exchange &exchange);
   void chat_completions(const Exchange &exchange);
+  void messages(const Exchange &exchange);
+  void count_tokens(const Exchange &exchange);
+  void responses(const Exchange &exchange);
   void completions(const Exchange &exchange);
   void tokenize(const Exchange &exchange);
   void detokenize(const Exchange &exchange);
@@ -98,11 +102,16 @@ private:
   /// becomes the answer.
   void read(const Exchange &exchange,
             std::function<void(const Body &body)> answer);
-  /// Hands a generation's requests to the engine.
-  void start(const std::shared_ptr<Generation> &generation);
+  using MakeWriter =
+      std::function<std::unique_ptr<ChatWriter>(const ChatRequest &request)>;
+  /// Answers a request that has become one of chat completions.
+  void converse(const Exchange &exchange, const Body &chat,
+                const MakeWriter &make_writer);
+  /// Hands a answer's requests to the engine.
+  void start(const std::shared_ptr<Answer> &answer);
 
   struct Place {
-    std::shared_ptr<Generation> generation;
+    std::shared_ptr<Answer> answer;
     uint32_t part = 0;
   };
 

@@ -1,7 +1,7 @@
-//===- completion_generation.cpp - continuations of texts
+//===- completion_answer.cpp - continuations of texts
 //------------------===//
 
-#include "runtime/serve/completion_generation.h"
+#include "runtime/serve/completion_answer.h"
 
 #include "runtime/batch/token_json.h"
 #include "runtime/error.h"
@@ -33,12 +33,12 @@ std::vector<int32_t> read_prompt(const Json &prompt, const ServedModel &model,
   return encode_text("prompt", prompt, model.format, special_tokens);
 }
 
-class CompletionGeneration : public Generation {
+class CompletionAnswer : public Answer {
 public:
-  CompletionGeneration(std::shared_ptr<HttpExchange> exchange,
+  CompletionAnswer(std::shared_ptr<HttpExchange> exchange,
                        std::shared_ptr<const ServedModel> model,
                        CompletionRequest &&wanted)
-      : Generation(std::move(exchange), std::move(model),
+      : Answer(std::move(exchange), std::move(model),
                    std::move(wanted.requests)),
         echo(wanted.echo), streams(wanted.streams),
         include_usage(wanted.include_usage), wanted_logprobs(wanted.logprobs),
@@ -296,11 +296,11 @@ CompletionRequest read_completion_request(const Json &body,
   return result;
 }
 
-std::shared_ptr<Generation>
-make_completion_generation(std::shared_ptr<HttpExchange> exchange,
+std::shared_ptr<Answer>
+make_completion_answer(std::shared_ptr<HttpExchange> exchange,
                            std::shared_ptr<const ServedModel> model,
                            CompletionRequest &&request) {
-  return std::make_shared<CompletionGeneration>(
+  return std::make_shared<CompletionAnswer>(
       std::move(exchange), std::move(model), std::move(request));
 }
 

@@ -1,7 +1,7 @@
-//===- generation.cpp - a request to the server that generates text
+//===- answer.cpp - a request to the server that generates text
 //--------===//
 
-#include "runtime/serve/generation.h"
+#include "runtime/serve/answer.h"
 
 #include <algorithm>
 #include <utility>
@@ -15,13 +15,13 @@ nlohmann::ordered_json Usage::json() const {
           {"prompt_tokens_details", {{"cached_tokens", cached}}}};
 }
 
-Generation::Generation(std::shared_ptr<HttpExchange> exchange,
+Answer::Answer(std::shared_ptr<HttpExchange> exchange,
                        std::shared_ptr<const ServedModel> model,
                        std::vector<BatchRequest> requests)
     : requests(std::move(requests)), exchange(std::move(exchange)),
       model(std::move(model)) {}
 
-void Generation::ignore(const std::vector<std::string> &keys) {
+void Answer::ignore(const std::vector<std::string> &keys) {
   std::string list;
   for (const std::string &key : keys) {
     // A client's text in a header of ours.

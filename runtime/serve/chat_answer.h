@@ -1,4 +1,4 @@
-//===- chat_generation.h - the answer in a conversation
+//===- chat_answer.h - the answer in a conversation
 //--------------------===//
 //
 // What the engine draws becomes content, reasoning and calls of tools, and goes
@@ -6,11 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_RUNTIME_SERVE_CHAT_GENERATION_H
-#define BATON_RUNTIME_SERVE_CHAT_GENERATION_H
+#ifndef BATON_RUNTIME_SERVE_CHAT_ANSWER_H
+#define BATON_RUNTIME_SERVE_CHAT_ANSWER_H
 
 #include "runtime/chat/output_parser.h"
-#include "runtime/serve/generation.h"
+#include "runtime/serve/answer.h"
 #include "runtime/serve/text_stream.h"
 
 #include <cstdint>
@@ -71,9 +71,9 @@ struct ChatOutput {
   bool streams = false;
 };
 
-class ChatGeneration : public Generation {
+class ChatAnswer : public Answer {
 public:
-  ChatGeneration(std::shared_ptr<HttpExchange> exchange,
+  ChatAnswer(std::shared_ptr<HttpExchange> exchange,
                  std::shared_ptr<const ServedModel> model,
                  BatchRequest &&request, const ChatOutput &output,
                  std::unique_ptr<ChatWriter> writer);
@@ -111,4 +111,4 @@ std::unique_ptr<ChatWriter> make_openai_chat_writer(const ServedModel &model,
 
 } // namespace baton
 
-#endif // BATON_RUNTIME_SERVE_CHAT_GENERATION_H
+#endif // BATON_RUNTIME_SERVE_CHAT_ANSWER_H

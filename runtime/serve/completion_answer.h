@@ -1,4 +1,4 @@
-//===- completion_generation.h - continuations of texts
+//===- completion_answer.h - continuations of texts
 //--------------------===//
 //
 // Answers of OpenAI's /v1/completions: of one prompt or of several, each with a
@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_RUNTIME_SERVE_COMPLETION_GENERATION_H
-#define BATON_RUNTIME_SERVE_COMPLETION_GENERATION_H
+#ifndef BATON_RUNTIME_SERVE_COMPLETION_ANSWER_H
+#define BATON_RUNTIME_SERVE_COMPLETION_ANSWER_H
 
-#include "runtime/serve/generation.h"
+#include "runtime/serve/answer.h"
 #include "runtime/serve/text_stream.h"
 
 #include <nlohmann/json.hpp>
@@ -37,11 +37,11 @@ struct CompletionRequest {
 CompletionRequest read_completion_request(const nlohmann::ordered_json &body,
                                           const ServedModel &model);
 
-std::shared_ptr<Generation>
-make_completion_generation(std::shared_ptr<HttpExchange> exchange,
+std::shared_ptr<Answer>
+make_completion_answer(std::shared_ptr<HttpExchange> exchange,
                            std::shared_ptr<const ServedModel> model,
                            CompletionRequest &&request);
 
 } // namespace baton
 
-#endif // BATON_RUNTIME_SERVE_COMPLETION_GENERATION_H
+#endif // BATON_RUNTIME_SERVE_COMPLETION_ANSWER_H

@@ -1,7 +1,7 @@
-//===- chat_generation.cpp - the answer in a conversation
+//===- chat_answer.cpp - the answer in a conversation
 //------------------===//
 
-#include "runtime/serve/chat_generation.h"
+#include "runtime/serve/chat_answer.h"
 
 #include "runtime/serve/api_json.h"
 
@@ -16,11 +16,11 @@ std::string ChatChoice::finish_reason() const {
   return std::string(batch_finish_name(finish));
 }
 
-ChatGeneration::ChatGeneration(std::shared_ptr<HttpExchange> exchange,
+ChatAnswer::ChatAnswer(std::shared_ptr<HttpExchange> exchange,
                                std::shared_ptr<const ServedModel> model,
                                BatchRequest &&request, const ChatOutput &output,
                                std::unique_ptr<ChatWriter> writer)
-    : Generation(std::move(exchange), std::move(model), {}),
+    : Answer(std::move(exchange), std::move(model), {}),
       streams(output.streams), wants_logprobs(request.logprobs.has_value()),
       stop_tokens(request.stop_tokens), writer(std::move(writer)) {
   for (uint32_t choice = 0; choice < request.n; ++choice) {
@@ -40,14 +40,14 @@ ChatGeneration::ChatGeneration(std::shared_ptr<HttpExchange> exchange,
   requests.push_back(std::move(request));
 }
 
-void ChatGeneration::begin() {
+void ChatAnswer::begin() {
   if (!streams)
     return;
   begun = true;
   writer->begin(*exchange, headers);
 }
 
-void ChatGeneration::on_token(uint32_t, uint32_t choice, int32_t token,
+void ChatAnswer::on_token(uint32_t, uint32_t choice, int32_t token,
                               std::span<const TokenLogprob> logprobs) {
   Stream &stream = streams_of[choice];
   const bool is_end =
@@ -62,7 +62,7 @@ void ChatGeneration::on_token(uint32_t, uint32_t choice, int32_t token,
     take_text(choice, stream.text.push(token), false);
 }
 
-void ChatGeneration::on_result(uint32_t, const BatchResult &result) {
+void ChatAnswer::on_result(uint32_t, const BatchResult &result) {
   for (uint32_t choice = 0; choice < choices.size(); ++choice) {
     Stream &stream = streams_of[choice];
     ChatChoice &whole = choices[choice];
@@ -76,18 +76,18 @@ void ChatGeneration::on_result(uint32_t, const BatchResult &result) {
   }
 }
 
-void ChatGeneration::end(const Usage &usage) {
+void ChatAnswer::end(const Usage &usage) {
   for (const ChatChoice &choice : choices)
     if (choice.finish == BatchFinish::Error)
       return fail(server_fault(choice.error));
   writer->end(*exchange, headers, choices, usage);
 }
 
-void ChatGeneration::fail(const ApiError &error) {
+void ChatAnswer::fail(const ApiError &error) {
   writer->fail(*exchange, error, begun);
 }
 
-void ChatGeneration::take_text(uint32_t choice, const std::string &text,
+void ChatAnswer::take_text(uint32_t choice, const std::string &text,
                                bool is_last) {
   OutputParser *const parser = streams_of[choice].parser.get();
   if (!parser) {
@@ -101,7 +101,7 @@ void ChatGeneration::take_text(uint32_t choice, const std::string &text,
     take(choice, parser->finish());
 }
 
-void ChatGeneration::take(uint32_t choice, std::vector<ChatDelta> &&deltas) {
+void ChatAnswer::take(uint32_t choice, std::vector<ChatDelta> &&deltas) {
   ChatChoice &whole = choices[choice];
   for (ChatDelta &delta : deltas) {
     switch (delta.kind) {

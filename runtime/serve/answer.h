@@ -1,8 +1,8 @@
-//===- generation.h - a request to the server that generates text
+//===- answer.h - a request to the server that generates text
 //----------===//
 
-#ifndef BATON_RUNTIME_SERVE_GENERATION_H
-#define BATON_RUNTIME_SERVE_GENERATION_H
+#ifndef BATON_RUNTIME_SERVE_ANSWER_H
+#define BATON_RUNTIME_SERVE_ANSWER_H
 
 #include "runtime/batch/batch_request.h"
 #include "runtime/serve/api_error.h"
@@ -29,14 +29,14 @@ struct Usage {
 
 /// One answer, made of what the engine says of one request or of several. The
 /// server's thread calls it.
-class Generation {
+class Answer {
 public:
   using Clock = std::chrono::steady_clock;
 
-  Generation(std::shared_ptr<HttpExchange> exchange,
+  Answer(std::shared_ptr<HttpExchange> exchange,
              std::shared_ptr<const ServedModel> model,
              std::vector<BatchRequest> requests);
-  virtual ~Generation() = default;
+  virtual ~Answer() = default;
 
   /// To be handed over, once.
   std::vector<BatchRequest> requests;
@@ -74,4 +74,4 @@ bool is_stop_token(const BatchRequest &request, int32_t token);
 
 } // namespace baton
 
-#endif // BATON_RUNTIME_SERVE_GENERATION_H
+#endif // BATON_RUNTIME_SERVE_ANSWER_H

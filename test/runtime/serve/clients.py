@@ -1,0 +1,109 @@
+"""Programs that serve, asked by the clients that people have.
+
+The packages openai, anthropic, langchain-openai and lm_eval ask a server everything that
+Baton answers; what is drawn greedily has to be the same however it is asked for. They are
+fetched once, to --cache. Skipped (77) where they cannot be fetched; a package that is
+missing skips its part. By hand:
+
+    test/runtime/serve/clients.py --program model --weights MODEL.gguf [--only NAME]
+"""
+
+import argparse
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import venv
+
+SKIPPED = 77
+# What each part needs.
+PARTS = {"clients_openai": "openai==3.57.0", "clients_responses": "openai==3.57.0",
+         "clients_anthropic": "anthropic==2.14.0", "clients_langchain": "langchain-openai==1.7.4",
+         "clients_harness": "lm_eval[api]==0.4.13"}
+
+
+def installed(cache, requirement, seconds=900):
+    """Whether the environment has a package, which is fetched now if it does not."""
+    python = os.path.join(cache, "bin/python")
+    marker = os.path.join(cache, requirement)
+    if not os.path.exists(python):
+        venv.create(cache, with_pip=True)
+    if os.path.exists(marker):
+        return True
+    command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--retries", "1", requirement]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        print(f"skipped: {requirement} was not there after {seconds} s")
+        return False
+    if result.returncode:
+        print(f"skipped: {requirement} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
+        return False
+    open(marker, "w").close()
+    return True
+
+
+def checks_of(parts, only):
+    for part in parts:
+        for name, check in vars(importlib.import_module(part)).items():
+            if name.startswith("check_") and check.__module__ == part and only in name:
+                yield name, check
+
+
+def inside(arguments):
+    """In the environment: runs the checks of the parts that it has."""
+    import clients_server
+    clients_server.without_proxies()
+    flags = [flag for name in arguments.flag for flag in name.split("=", 1)]
+    failures, count = [], 0
+    with tempfile.TemporaryDirectory(prefix="baton-clients-") as scratch:
+        server = clients_server.Server(arguments.program, arguments.weights, *flags)
+        server.scratch = scratch
+        try:
+            for name, check in checks_of(arguments.inside.split(","), arguments.only):
+                begin = time.monotonic()
+                count += 1
+                try:
+                    check(server)
+                except clients_server.Failure as failure:
+                    failures.append(name)
+                    print(f"FAILED {name}: {failure}")
+                except Exception:
+                    failures.append(name)
+                    print(f"FAILED {name}: {traceback.format_exc()}")
+                else:
+                    print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+                if server.process.poll() is not None:
+                    sys.exit(f"FAILED {name}: the server ends with {server.process.returncode}")
+            server.wait_until_idle()
+        finally:
+            server.close()
+    print(f"{count - len(failures)} passed, {len(failures)} failed")
+    return bool(failures) or not count
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--weights", required=True)
+    parser.add_argument("--flag", action="append", default=[], help="one for `serve`: NAME or NAME=VALUE")
+    parser.add_argument("--cache", default=os.path.join(tempfile.gettempdir(), "baton-clients"))
+    parser.add_argument("--only", default="", help="checks whose names have this")
+    parser.add_argument("--parts", default=",".join(PARTS), help="the modules to run")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.inside:
+        sys.exit(inside(arguments))
+    parts = [part for part in arguments.parts.split(",") if installed(arguments.cache, PARTS[part])]
+    if not parts:
+        sys.exit(SKIPPED)
+    # Modules of the tree are found beside this one; the user's own packages are not.
+    sys.exit(subprocess.run([os.path.join(arguments.cache, "bin/python"), "-s", os.path.abspath(__file__),
+                             *sys.argv[1:], "--inside", ",".join(parts)]).returncode)
+
+
+if __name__ == "__main__":
+    main()
