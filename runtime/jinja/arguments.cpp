@@ -51,6 +51,13 @@ std::optional<Integer> Bound::integer(size_t parameter) const {
   const Value &value = values[parameter];
   if (value.missing() || value.is_none())
     return std::nullopt;
+  return integer_or(parameter, 0);
+}
+
+Integer Bound::integer_or(size_t parameter, Integer otherwise) const {
+  const Value &value = values[parameter];
+  if (value.missing())
+    return otherwise;
   if (value.is_undefined())
     throw Failure(value.absence().message);
   if (!value.is_integer())

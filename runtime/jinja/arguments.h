@@ -23,6 +23,8 @@ struct Bound {
   /// Nothing where it is not given or None. Throws Failure where it is no
   /// integer.
   std::optional<Integer> integer(size_t parameter) const;
+  /// The same, but None is none either.
+  Integer integer_or(size_t parameter, Integer otherwise) const;
 };
 
 /// A signature names parameters with spaces between them: `name` has to be

@@ -25,7 +25,7 @@ Value index_of_item(Rendering &rendering, const Value &self,
   const auto clamp = [&](size_t parameter, Integer otherwise) {
     if (given.values.size() <= parameter)
       return otherwise;
-    const Integer bound = given.integer(parameter).value_or(otherwise);
+    const Integer bound = given.integer_or(parameter, otherwise);
     return std::clamp<Integer>(bound < 0 ? bound + length : bound, 0, length);
   };
   for (Integer at = clamp(1, 0); at < clamp(2, length); ++at)

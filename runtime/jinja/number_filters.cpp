@@ -48,9 +48,12 @@ Value filter_float(Rendering &, const Bound &given) {
 Value filter_int(Rendering &, const Bound &given) {
   const Value &value = given[0];
   demand_defined(value);
-  const Integer base = given.given(2) ? given.integer(2).value_or(10) : 10;
   if (value.is_integer())
     return Value(value.integer());
+  // As Python's, what is no base makes the text a float.
+  const Integer base = !given.given(2)         ? 10
+                       : given[2].is_integer() ? given[2].integer()
+                                               : -1;
   const bool has_base = base == 0 || (base >= 2 && base <= 36);
   if (value.is_text() && has_base)
     if (const auto integer =
@@ -78,7 +81,7 @@ Value filter_round(Rendering &rendering, const Bound &given) {
       return Value(truncate_to_integer(whole));
     }
     const int digits = static_cast<int>(
-        std::clamp<Integer>(given.integer(1).value_or(0), -1000, 1000));
+        std::clamp<Integer>(given.integer_or(1, 0), -1000, 1000));
     return value.is_float() ? Value(round_float(value.number(), digits))
                             : Value(round_integer(value.integer(), digits));
   }

@@ -148,6 +148,21 @@ bool equal_dictionaries(Rendering &rendering, const Dictionary &left,
   return true;
 }
 
+/// Keys and items are sets, values are not.
+bool equal_views(Rendering &rendering, const View &left, const View &right) {
+  if (left.part != right.part || left.part == View::Values ||
+      left.of().entries().size() != right.of().entries().size())
+    return false;
+  if (left.part == View::Items)
+    return equal_dictionaries(rendering, left.of(), right.of());
+  for (const auto &[key, value] : left.of().entries()) {
+    rendering.step();
+    if (!right.of().find(key))
+      return false;
+  }
+  return true;
+}
+
 bool equal_ranges(const Range &left, const Range &right) {
   return left.count == right.count &&
          (left.count == 0 || (left.start == right.start &&
@@ -504,6 +519,7 @@ bool equal(Rendering &rendering, const Value &left, const Value &right) {
   case Object::Kind::Range:
     return equal_ranges(left.as<Range>(), right.as<Range>());
   case Object::Kind::View:
+    return equal_views(rendering, left.as<View>(), right.as<View>());
   case Object::Kind::Iterator:
   case Object::Kind::Namespace:
   case Object::Kind::Callable:

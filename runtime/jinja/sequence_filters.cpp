@@ -56,7 +56,7 @@ Value filter_dictsort(Rendering &rendering, const Bound &given) {
         without_case(rendering, by == "key" ? key : value, !case_sensitive));
   std::vector<Value> items;
   for (const size_t at :
-       order_of(rendering, keys, /*descending=*/given.flag(3, false)))
+       order_of(rendering, keys, /*descending=*/given.integer_or(3, 0) != 0))
     items.push_back(make_tuple({entries[at].first, entries[at].second}));
   rendering.make(items.size(), 4 * sizeof(Value));
   return make_list(std::move(items));
@@ -138,14 +138,17 @@ Value filter_groupby(Rendering &rendering, const Bound &given) {
   return make_list(std::move(groups));
 }
 
-Value filter_items(Rendering &rendering, const Bound &given) {
-  if (given[0].is_undefined())
-    return lazy(given[0], [](Value &) { return false; });
-  if (!given[0].is(Object::Kind::Dictionary))
-    throw Failure("Can only get item pairs from a mapping.");
-  return lazy_items(rendering,
-                    Value(std::make_shared<View>(View::Items, given[0])),
-                    [](Value &) { return true; });
+Value filter_items(Rendering &, const Bound &given) {
+  std::shared_ptr<Iterator> iterator;
+  return lazy(given[0], [value = given[0], iterator](Value &item) mutable {
+    if (value.is_undefined())
+      return false;
+    if (!value.is(Object::Kind::Dictionary))
+      throw Failure("Can only get item pairs from a mapping.");
+    if (!iterator)
+      iterator = iterate(Value(std::make_shared<View>(View::Items, value)));
+    return iterator->next(item);
+  });
 }
 
 Value filter_join(Rendering &rendering, const Bound &given) {
@@ -281,7 +284,7 @@ Value filter_max(Rendering &rendering, const Bound &given) {
 }
 
 Value filter_sort(Rendering &rendering, const Bound &given) {
-  const bool descending = given.flag(1, false);
+  const bool descending = given.integer_or(1, 0) != 0;
   const bool case_sensitive = given.flag(2, false);
   const std::vector<ItemKey> attributes = item_keys(given[3]);
   const std::vector<Value> items = items_of(rendering, given[0]);
@@ -330,69 +333,79 @@ Value filter_sum(Rendering &rendering, const Bound &given) {
   return sum;
 }
 
-Value filter_batch(Rendering &rendering, const Bound &given) {
-  if (!given[1].is_number())
-    throw Failure("batch() takes a number of items, not " +
-                  std::string(type_name(given[1])));
-  const Integer count = given[1].is_integer() ? *given.integer(1) : -1;
+std::vector<Value> slices_of(Rendering &rendering, const Bound &given) {
+  const std::vector<Value> items = items_of(rendering, given[0]);
+  const Integer count = given.integer_or(1, 0);
+  if (count == 0)
+    throw Failure("integer division or modulo by zero");
   const Value fill = given.given(2) ? given[2] : Value::none();
-  const std::shared_ptr<Iterator> iterator = iterate(given[0]);
-  auto pending = std::make_shared<Value>();
-  return lazy(
-      given[0], [&rendering, iterator, pending, count, fill](Value &row) {
-        std::vector<Value> items;
-        if (!pending->missing())
-          items.push_back(std::exchange(*pending, Value()));
-        for (Value item; iterator->next(item);) {
-          rendering.step();
-          rendering.make(sizeof(Value));
-          // With a count of no items, the first row is empty.
-          if (static_cast<Integer>(items.size()) == count) {
-            *pending = item;
-            row = make_list(std::move(items));
-            return true;
-          }
-          items.push_back(item);
-        }
-        if (items.empty())
-          return false;
-        if (!fill.is_none() && static_cast<Integer>(items.size()) < count) {
-          rendering.make(
-              static_cast<uint64_t>(std::min<Integer>(count, INT64_MAX / 64)),
-              sizeof(Value));
-          items.resize(static_cast<size_t>(count), fill);
-        }
+  std::vector<Value> slices;
+  const auto size = static_cast<Integer>(items.size());
+  const Integer least = count > 0 ? size / count : 0;
+  const Integer extra = count > 0 ? size % count : 0;
+  for (Integer slice = 0, begin = 0; slice < count; ++slice) {
+    const Integer end = begin + least + (slice < extra ? 1 : 0);
+    rendering.step();
+    rendering.make(static_cast<uint64_t>(end - begin + 2), sizeof(Value));
+    std::vector<Value> part(items.begin() + static_cast<ptrdiff_t>(begin),
+                            items.begin() + static_cast<ptrdiff_t>(end));
+    if (!fill.is_none() && slice >= extra)
+      part.push_back(fill);
+    slices.push_back(make_list(std::move(part)));
+    begin = end;
+  }
+  return slices;
+}
+
+/// Rows of `count` items; where that is no number, one row of all.
+Value filter_batch(Rendering &rendering, const Bound &given) {
+  const Value count = given[1];
+  const Value fill = given.given(2) ? given[2] : Value::none();
+  std::shared_ptr<Iterator> iterator;
+  return lazy(given[0], [&rendering, source = given[0], iterator,
+                         pending = Value(), count, fill](Value &row) mutable {
+    if (!iterator)
+      iterator = iterate(source);
+    std::vector<Value> items;
+    if (!pending.missing())
+      items.push_back(std::exchange(pending, Value()));
+    for (Value item; iterator->next(item);) {
+      rendering.step();
+      rendering.make(sizeof(Value));
+      // Where a row is to have no items, the first one has none.
+      if (equal(rendering, Value::of_size(items.size()), count)) {
+        pending = item;
         row = make_list(std::move(items));
         return true;
-      });
+      }
+      items.push_back(item);
+    }
+    if (items.empty())
+      return false;
+    if (!fill.is_none() && compare(rendering, Comparison::Less,
+                                   Value::of_size(items.size()), count)) {
+      if (!count.is_integer())
+        throw Failure("can't multiply sequence by non-int of type 'float'");
+      const auto size =
+          static_cast<uint64_t>(std::min<Integer>(count.integer(), INT64_MAX));
+      rendering.make(size, sizeof(Value));
+      items.resize(size, fill);
+    }
+    row = make_list(std::move(items));
+    return true;
+  });
 }
 
 Value filter_slice(Rendering &rendering, const Bound &given) {
-  const auto slices = given.integer(1);
-  if (!slices)
-    throw Failure("slice() takes a number of slices");
-  const Integer count = *slices;
-  const Value fill = given.given(2) ? given[2] : Value::none();
-  return lazy_later(given[0], [&rendering, count, fill](const Value &value) {
-    const std::vector<Value> items = items_of(rendering, value);
-    if (count == 0)
-      throw Failure("integer division or modulo by zero");
-    std::vector<Value> slices;
-    const auto size = static_cast<Integer>(items.size());
-    const Integer least = count > 0 ? size / count : 0;
-    const Integer extra = count > 0 ? size % count : 0;
-    for (Integer slice = 0, begin = 0; slice < count; ++slice) {
-      const Integer end = begin + least + (slice < extra ? 1 : 0);
-      rendering.make(static_cast<uint64_t>(end - begin + 2), sizeof(Value));
-      std::vector<Value> part(items.begin() + static_cast<ptrdiff_t>(begin),
-                              items.begin() + static_cast<ptrdiff_t>(end));
-      if (!fill.is_none() && slice >= extra)
-        part.push_back(fill);
-      slices.push_back(make_list(std::move(part)));
-      begin = end;
-    }
-    return Value(std::static_pointer_cast<Object>(
-        iterate(make_list(std::move(slices)))));
+  return lazy(given[0], [&rendering, given, slices = std::vector<Value>(),
+                         next = size_t(0), made = false](Value &part) mutable {
+    if (!made)
+      slices = slices_of(rendering, given);
+    made = true;
+    if (next == slices.size())
+      return false;
+    part = slices[next++];
+    return true;
   });
 }
 

@@ -43,7 +43,7 @@ Value filter_trim(Rendering &rendering, const Bound &given) {
 Value filter_center(Rendering &rendering, const Bound &given) {
   const Value text = soft_text(rendering, given[0]);
   return Value(
-      center_text(rendering, text.text(), given.integer(1).value_or(80), " "),
+      center_text(rendering, text.text(), given.integer_or(1, 80), " "),
       text.text().safe);
 }
 
@@ -102,7 +102,7 @@ Value filter_indent(Rendering &rendering, const Bound &given) {
   if (given.given(1) && given[1].is_text())
     indention = given[1].bytes();
   else {
-    const Integer width = given.given(1) ? given.integer(1).value_or(0) : 4;
+    const Integer width = given.integer_or(1, 4);
     rendering.make(
         static_cast<uint64_t>(std::clamp<Integer>(width, 0, INT64_MAX)));
     indention.assign(width > 0 ? static_cast<size_t>(width) : 0, ' ');
@@ -124,7 +124,7 @@ Value filter_indent(Rendering &rendering, const Bound &given) {
 }
 
 Value filter_truncate(Rendering &rendering, const Bound &given) {
-  const Integer length = given.integer(1).value_or(255);
+  const Integer length = given.integer_or(1, 255);
   const bool kill_words = given.flag(2, false);
   const std::string end = given.given(3) ? text_of(rendering, given[3]) : "...";
   const auto end_length = static_cast<Integer>(count_characters(end));
@@ -166,7 +166,6 @@ Value filter_wordwrap(Rendering &rendering, const Bound &given) {
   if (!given[0].is_text())
     throw Failure("wordwrap() takes a str, not " +
                   std::string(type_name(given[0])));
-  const Integer width = given.integer(1).value_or(79);
   const bool breaks_words = given.flag(2, true);
   const std::string separator = given.given(3) && !given[3].is_none()
                                     ? text_of(rendering, given[3])
@@ -174,9 +173,10 @@ Value filter_wordwrap(Rendering &rendering, const Bound &given) {
   const bool breaks_hyphens = given.flag(4, true);
   std::vector<std::string> paragraphs;
   for (const std::string_view line : split_lines(given[0].bytes(), false))
-    paragraphs.push_back(join_texts(
-        rendering, separator,
-        wrap_text(rendering, line, width, breaks_words, breaks_hyphens)));
+    paragraphs.push_back(
+        join_texts(rendering, separator,
+                   wrap_text(rendering, line, given.integer_or(1, 79),
+                             breaks_words, breaks_hyphens)));
   return Value(join_texts(rendering, separator, paragraphs));
 }
 

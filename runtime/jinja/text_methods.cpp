@@ -61,7 +61,7 @@ Value stripped(Rendering &rendering, const Value &self, const Bound &given) {
 
 template <bool from_right>
 Value split_at(Rendering &rendering, const Value &self, const Bound &given) {
-  const Integer most = given.integer(1).value_or(-1);
+  const Integer most = given.integer_or(1, -1);
   if (!given.given(0) || given[0].is_none())
     return list_like(
         rendering, self,
@@ -74,7 +74,7 @@ Value split_at(Rendering &rendering, const Value &self, const Bound &given) {
 Value split_in_lines(Rendering &rendering, const Value &self,
                      const Bound &given) {
   return list_like(rendering, self,
-                   split_lines(self.bytes(), given.flag(0, false)));
+                   split_lines(self.bytes(), given.integer_or(0, 0) != 0));
 }
 
 template <bool from_right>
@@ -211,7 +211,7 @@ Value replaced(Rendering &rendering, const Value &self, const Bound &given) {
   const std::string from = argument_of(rendering, self, given[0]);
   const std::string to = argument_of(rendering, self, given[1]);
   return like(self, replace_text(rendering, self.bytes(), from, to,
-                                 given.integer(2).value_or(-1)));
+                                 given.integer_or(2, -1)));
 }
 
 Value joined(Rendering &rendering, const Value &self, const Bound &given) {
@@ -299,9 +299,8 @@ std::string fill_of(Rendering &rendering, const Value &self,
 }
 
 Value centered(Rendering &rendering, const Value &self, const Bound &given) {
-  return like(self,
-              center_text(rendering, self.text(), given.integer(0).value_or(0),
-                          fill_of(rendering, self, given)));
+  return like(self, center_text(rendering, self.text(), given.integer_or(0, 0),
+                                fill_of(rendering, self, given)));
 }
 
 size_t missing_of(Rendering &rendering, const Text &text, Integer width,
@@ -326,15 +325,15 @@ template <bool left>
 Value justified(Rendering &rendering, const Value &self, const Bound &given) {
   const std::string fill = fill_of(rendering, self, given);
   const std::string padding =
-      repeated(fill, missing_of(rendering, self.text(),
-                                given.integer(0).value_or(0), fill.size()));
+      repeated(fill, missing_of(rendering, self.text(), given.integer_or(0, 0),
+                                fill.size()));
   return like(self, left ? self.bytes() + padding : padding + self.bytes());
 }
 
 Value zero_filled(Rendering &rendering, const Value &self, const Bound &given) {
   const std::string &text = self.bytes();
   const std::string zeros(
-      missing_of(rendering, self.text(), given.integer(0).value_or(0), 1), '0');
+      missing_of(rendering, self.text(), given.integer_or(0, 0), 1), '0');
   const size_t sign =
       !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
   return like(self, text.substr(0, sign) + zeros + text.substr(sign));
@@ -342,7 +341,7 @@ Value zero_filled(Rendering &rendering, const Value &self, const Bound &given) {
 
 Value expanded_tabs(Rendering &rendering, const Value &self,
                     const Bound &given) {
-  const Integer tab = given.integer(0).value_or(8);
+  const Integer tab = given.integer_or(0, 8);
   std::string result;
   Integer column = 0;
   const std::string &text = self.bytes();

@@ -108,8 +108,7 @@ public:
       return false;
     const size_t begin = at;
     next_character(bytes, at);
-    item = Value(std::string_view(bytes).substr(begin, at - begin),
-                 text.text().safe);
+    item = Value(std::string_view(bytes).substr(begin, at - begin));
     return true;
   }
 

@@ -1,9 +1,9 @@
 //===- render.cpp - Baton's Jinja, for tests in other languages -----------===//
 //
-// Reads lines of JSON, {"template": "...", "context": {...}, "now": seconds since
-// 1970 in UTC}, and answers each with a line: {"text": "..."}, or
-// {"error": "...", "raised": "..."}, where the latter is what the template itself
-// raised.
+// Reads lines of JSON, {"template": "...", "context": {...}, "now": seconds
+// since 1970 in UTC}, and answers each with a line: {"text": "..."}, or
+// {"error": "...", "raised": "..."}, where the latter is what the template
+// itself raised.
 //
 //===----------------------------------------------------------------------===//
 
