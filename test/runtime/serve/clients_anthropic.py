@@ -14,8 +14,10 @@ def client_of(server, key=KEY):
 
 
 def message_keys(**keys):
+    """The package has no argument for the temperature."""
+    extra = {"temperature": 0} | keys.pop("extra_body", {})
     return {"model": NAME, "max_tokens": 24, "messages": [{"role": "user", "content": QUESTION}],
-            "temperature": 0} | keys
+            "extra_body": extra} | keys
 
 
 def message(server, **keys):

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import math
+import threading
+import time
 
 import openai
 import pydantic
@@ -277,6 +279,29 @@ def check_left_streams(server):
             pass
         stream.close()
     server.wait_until_idle()
+
+
+def check_watched_engine(server):
+    """Whoever looks at the engine holds no request up, however short it is."""
+    wanted = chat(server, max_tokens=2).choices[0].message.content
+    ends = threading.Event()
+
+    def watch():
+        while not ends.is_set():
+            server.ask("/engine")
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        for _ in range(60):
+            found = client_of(server, timeout=20).chat.completions.create(
+                model=NAME, messages=CHAT, max_tokens=2, temperature=0)
+            expect_equal(found.choices[0].message.content, wanted, "a watched answer")
+            time.sleep(0.05)
+    finally:
+        ends.set()
+        watcher.join()
+    expect(server.ask("/engine")["timeline"], "no timeline")
 
 
 def check_errors(server):

@@ -9,10 +9,10 @@ TOOLS = [{"type": "function", "name": "forecast", "description": "The weather to
           "parameters": FORECAST}]
 
 
-def respond(server, text=QUESTION, **keys):
+def respond(server, given=QUESTION, **keys):
     keys.setdefault("max_output_tokens", 24)
     keys.setdefault("temperature", 0)
-    return client_of(server).responses.create(model=NAME, input=text, **keys)
+    return client_of(server).responses.create(model=NAME, input=given, **keys)
 
 
 def check_response(server):
@@ -102,7 +102,7 @@ def check_refusals(server):
     bad("what is stored", "previous_response_id", previous_response_id="resp_1")
     bad("a conversation", "conversation", conversation="conv_1")
     bad("another tool", "tools[0].type", tools=[{"type": "web_search"}])
-    bad("no input", "input", text=[])
+    bad("no input", "input", given=[])
     bad("an image", "input[0].content[0]",
-        text=[{"role": "user", "content": [{"type": "input_image", "image_url": "u"}]}])
+        given=[{"role": "user", "content": [{"type": "input_image", "image_url": "u"}]}])
     bad("no tokens", "max_output_tokens", max_output_tokens=0)
