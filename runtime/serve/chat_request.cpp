@@ -138,6 +138,16 @@ void read_logprobs(const JsonKeys &keys, BatchRequest &request) {
     throw Error("top_logprobs: needs \"logprobs\": true beside it");
 }
 
+/// Of a model that was not trained to, nobody wants it. Where messages have
+/// headers, reasoning is one of them.
+bool may_reason(const std::string &template_text, const ToolFormat &format) {
+  auto has = [&](const std::string &mark) {
+    return template_text.find(mark) != std::string::npos;
+  };
+  return format.header != MessageHeader::None || has(format.reasoning_open) ||
+         has(format.reasoning_close);
+}
+
 /// What the answer is constrained to by its tools or its format.
 std::shared_ptr<const TokenConstraint>
 find_constraint(const ServedModel &model, const ChatOutput &output,
@@ -152,9 +162,7 @@ find_constraint(const ServedModel &model, const ChatOutput &output,
   const ToolFormat &format = output.format;
   const AnswerGrammarOptions options = {
       .start = output.parser.start,
-      // Of a model that was not trained to, nobody wants it.
-      .reasoning = model.conversation->template_text().find(
-                       format.reasoning_open) != std::string::npos,
+      .reasoning = may_reason(model.conversation->template_text(), format),
       .parallel_calls = !choice.single,
       .is_special_token =
           [tokenizer = *model.format.tokenizer](std::string_view spelling) {

@@ -113,6 +113,7 @@ const std::vector<Service::Route> &Service::routes() {
       {"POST", "/tokenize", &Service::tokenize},
       {"POST", "/detokenize", &Service::detokenize},
       {"POST", "/apply-template", &Service::apply_template},
+      {"GET", "/tokenizer_info", &Service::tokenizer_info},
   };
   return all;
 }
@@ -499,12 +500,8 @@ void Service::messages(const Exchange &exchange) {
 
 void Service::count_tokens(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    // It counts before there is a limit.
-    Body whole = body;
-    if (!whole.contains("max_tokens"))
-      whole["max_tokens"] = 1;
     const ChatRequest request =
-        read_chat_request(chat_of_messages(whole), *model);
+        read_chat_request(chat_of_messages(body), *model);
     respond(*exchange, {{"input_tokens", request.request.prompt.size()}});
   });
 }
@@ -588,6 +585,23 @@ void Service::detokenize(const Exchange &exchange) {
     const std::string text = model->format.tokenizer->decode(ids);
     respond(*exchange, {{"content", text}, {"prompt", text}});
   });
+}
+
+/// vLLM's name, and lm-evaluation-harness's way to a tokenizer.
+void Service::tokenizer_info(const Exchange &exchange) {
+  const BatchFormat &format = model->format;
+  if (!format.tokenizer)
+    return refuse(*exchange, not_found(format.no_tokenizer));
+  auto first = [&](const std::vector<int32_t> &tokens) {
+    return tokens.empty() ? Json() : Json(token_text(tokens.front(), format));
+  };
+  Json chat_template;
+  if (model->conversation)
+    chat_template = model->conversation->template_text();
+  respond(*exchange, {{"bos_token", first(format.tokenizer->encode("", true))},
+                      {"eos_token", first(format.stop_tokens)},
+                      {"chat_template", std::move(chat_template)},
+                      {"model_max_length", format.shape.max_positions}});
 }
 
 void Service::apply_template(const Exchange &exchange) {

@@ -97,6 +97,7 @@ private:
   void tokenize(const Exchange &exchange);
   void detokenize(const Exchange &exchange);
   void apply_template(const Exchange &exchange);
+  void tokenizer_info(const Exchange &exchange);
 
   /// Calls `answer` with the body, by one of the other threads; what it throws
   /// becomes the answer.
