@@ -69,7 +69,11 @@ static NamedGrammar named(const std::string &key, const Json &source,
             try {
               return make(source);
             } catch (const Error &failure) {
-              throw Error(key + ": " + failure.what());
+              std::string_view what = failure.what();
+              if (constexpr std::string_view kind = "schema: ";
+                  what.starts_with(kind))
+                what.remove_prefix(kind.size());
+              throw Error(key + ": " + std::string(what));
             }
           }};
 }

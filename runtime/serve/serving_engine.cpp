@@ -62,7 +62,8 @@ ServingEngine::ServingEngine(Execution &execution, const BatchCapacities &shape,
                        .choice = choice,
                        .token = token,
                        .logprobs = {logprobs.begin(), logprobs.end()}});
-               }}),
+               },
+           .on_finish = [this] { ended = true; }}),
       thread([this] { run(); }) {}
 
 ServingEngine::~ServingEngine() {
@@ -112,7 +113,7 @@ void ServingEngine::run() {
       bool records = false;
       {
         std::lock_guard lock(mutex);
-        records = std::exchange(wants_timeline, false);
+        records = wants_timeline;
         execution.stop = stopping;
       }
       if (records)
@@ -154,12 +155,13 @@ void ServingEngine::run_recorded() {
   auto made = std::make_shared<EngineTimeline>(timeline_of(recorder));
   std::lock_guard lock(mutex);
   latest = std::move(made);
+  wants_timeline = false;
   latest_time = Clock::now();
 }
 
 std::shared_ptr<const EngineTimeline> ServingEngine::timeline() {
   std::lock_guard lock(mutex);
-  if (Clock::now() - latest_time > std::chrono::seconds(1) &&
+  if (!wants_timeline && Clock::now() - latest_time > std::chrono::seconds(1) &&
       driver.has_work() && !stopping && failed.empty()) {
     wants_timeline = true;
     execution.stop = true;

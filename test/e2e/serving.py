@@ -82,6 +82,10 @@ class Server:
         """Asks it to end, and returns its status and what it has said."""
         for number in signals or (signal.SIGTERM,):
             self.process.send_signal(number)
+        return self.wait(timeout)
+
+    def wait(self, timeout=60):
+        """The same of one that was asked before."""
         try:
             self.process.wait(timeout)
         except subprocess.TimeoutExpired:

@@ -1657,7 +1657,7 @@ const timeline = {
 const pollSeconds = 1;
 const keptSamples = 90;
 
-/// A curve of the last values; gaps are null.
+/// A curve of the last values.
 class Curve {
   constructor(name) {
     this.area = shape("path", { class: "curve-area" });
