@@ -821,12 +821,13 @@ const settingsPanel = {
   },
 
   change() {
-    const { conversation } = this;
     const settings = { system: byId("system").value, more: byId("more").value };
     for (const { key } of samplingFields) {
       const { value } = byId(`set-${key}`);
       if (value !== "") settings[key] = Number(value);
     }
+    shell.catchUp(true);
+    const { conversation } = this;
     conversation.settings = settings;
     // A system prompt is one conversation's; how tokens are drawn is a habit.
     store("baton.settings", JSON.stringify({ ...settings, system: "" }));
@@ -1227,7 +1228,9 @@ const chat = {
     this.views.clear();
     byId("messages").replaceChildren(...conversation.messages.map(message => this.viewOf(message).node));
     const input = byId("input");
-    input.value = drafts.read(this.draftId());
+    const draft = drafts.read(this.draftId());
+    // Writing the same would move the cursor.
+    if (input.value !== draft) input.value = draft;
     this.showEmpty();
     this.showButtons();
     this.showContext();
@@ -1350,6 +1353,7 @@ const chat = {
     const content = input.value.trim();
     if (content === "" || runs.of(this.conversation)) return;
     drafts.write(this.draftId(), "");
+    shell.catchUp();
     this.append({ id: newId(), role: "user", content });
     input.value = "";
     growWithText(input);
@@ -1527,6 +1531,9 @@ function colorOf(variable) {
 }
 
 const phaseColors = 10;
+const mostZoom = 32;
+/// Wider canvases stay blank in some browsers.
+const mostPixels = 16000;
 
 /// The tasks of the last steps, a lane for each worker. Pauses between steps are left out: a
 /// server that waits for requests would be nothing but them.
@@ -1537,7 +1544,8 @@ const timeline = {
   /// Phases keep their colours from one look to the next.
   colors: new Map(),
   isHeld: false,
-  hidden: null,
+  isPointed: false,
+  zoom: 1,
 
   build() {
     const canvas = byId("timeline");
@@ -1551,7 +1559,10 @@ const timeline = {
       byId("hold").textContent = this.isHeld ? "Go on" : "Hold";
       byId("hold").setAttribute("aria-pressed", this.isHeld);
     });
+    byId("zoom-in").addEventListener("click", () => this.setZoom(this.zoom * 2));
+    byId("zoom-out").addEventListener("click", () => this.setZoom(this.zoom / 2));
     addEventListener("resize", () => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
   },
 
   update(data) {
@@ -1560,6 +1571,15 @@ const timeline = {
     if (!data || this.isHeld || this.isPointed) return;
     this.data = { ...data, steps: data.steps.filter(step => step.end > step.begin) };
     this.draw();
+  },
+
+  /// What is in the middle stays there.
+  setZoom(zoom) {
+    const plot = byId("timeline").parentElement;
+    const middle = (plot.scrollLeft + plot.clientWidth / 2) / plot.scrollWidth;
+    this.zoom = Math.max(1, Math.min(mostZoom, zoom));
+    this.draw();
+    plot.scrollLeft = middle * plot.scrollWidth - plot.clientWidth / 2;
   },
 
   colorIndex(phase) {
@@ -1572,12 +1592,15 @@ const timeline = {
     const { data } = this;
     if (!data || byId("timeline-part").hidden) return;
     const canvas = byId("timeline");
-    const width = canvas.parentElement.clientWidth;
+    const scale = devicePixelRatio || 1;
+    const width = Math.min(canvas.parentElement.clientWidth * this.zoom, Math.floor(mostPixels / scale));
+    byId("zoom-out").disabled = this.zoom === 1;
+    byId("zoom-in").disabled = this.zoom === mostZoom || width < canvas.parentElement.clientWidth * this.zoom;
     const lane = Math.max(4, Math.min(22, Math.floor(360 / Math.max(1, data.workers))));
     const head = 18, height = head + lane * data.workers;
-    const scale = devicePixelRatio || 1;
     canvas.width = width * scale;
     canvas.height = height * scale;
+    canvas.style.width = `${width}px`;
     canvas.style.height = `${height}px`;
     const context = canvas.getContext("2d");
     context.scale(scale, scale);
@@ -1979,20 +2002,29 @@ const shell = {
     const id = key.slice(conversationKey.length);
     const own = conversations.open.get(id);
     if (own && !runs.of(own) && newValue !== null) {
-      conversations.open.delete(id);
-      if (chat.conversation === own) this.adopt(conversations.load(id));
+      if (chat.conversation === own) this.catchUp();
+      else conversations.open.delete(id);
     }
     clearTimeout(this.listTimer);
     this.listTimer = setTimeout(() => this.showList(), 100);
   },
 
-  /// Shows what another tab made of the conversation, and stays where the user reads and writes.
-  adopt(conversation) {
+  /// Takes what another tab made of the conversation, if this one is not writing it, and stays where
+  /// the user reads and writes: in the settings, too, if they are what is being changed.
+  catchUp(isChangingSettings = false) {
+    const own = chat.conversation;
+    const stored = conversations.read(own.id);
+    if (!stored || stored.revision === own.revision || runs.of(own)) return;
+    // What is written in a message that is edited would be gone; saved, it becomes a copy.
+    if (document.querySelector(".editor")) return;
+    conversations.open.delete(own.id);
+    const conversation = conversations.load(own.id);
     const { scrollTop } = byId("scroll");
     const isAtEnd = chat.isAtEnd();
     const { activeElement } = document;
     chat.conversation = conversation;
-    settingsPanel.show(conversation);
+    if (isChangingSettings) settingsPanel.conversation = conversation;
+    else settingsPanel.show(conversation);
     if (conversation.kind === "text") textView.show(conversation);
     else chat.show(conversation);
     if (!isAtEnd) requestAnimationFrame(() => { byId("scroll").scrollTop = scrollTop; });

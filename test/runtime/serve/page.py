@@ -254,6 +254,14 @@ def check_timeline(tab):
     expect(colors > 3, "the timeline is blank")
     tab.move(2, 2)
     tab.wait("document.getElementById('tip').hidden")
+    tab.click("#zoom-in")
+    expect(tab.js("(node => node.scrollWidth / node.clientWidth)(document.getElementById('timeline').parentElement)") > 1.9, "no zoom")
+    tab.click("#zoom-out")
+    tab.click("#hold")
+    before = tab.js("timeline.data.steps[0].begin + timeline.data.steps.length")
+    time.sleep(1.5)
+    expect(tab.js("timeline.data.steps[0].begin + timeline.data.steps.length") == before, "the timeline does not hold")
+    tab.click("#hold")
 
 
 def check_theme(tab):
@@ -534,7 +542,7 @@ def check_narrow(tab):
             tab.click(f"#tab-{view}")
             time.sleep(0.2)
             wide = tab.js("""[...document.querySelectorAll('main *')].filter(node => node.getBoundingClientRect().right > innerWidth + 1 &&
-              !node.closest('pre, .scroll, svg')).map(node => node.outerHTML.slice(0, 80))""")
+              !node.closest('pre, .scroll, svg, .plot')).map(node => node.outerHTML.slice(0, 80))""")
             expect(not wide, f"{view} sticks out: {wide[:3]}")
         tab.click("#menu")
         tab.wait("Math.abs(document.getElementById('sidebar').getBoundingClientRect().left) < 1")

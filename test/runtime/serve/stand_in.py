@@ -138,7 +138,7 @@ class StandIn:
                  "steps": self.steps, "rows": self.steps * 9, "prompt_tokens": 5000, "cached_tokens": 3000,
                  "generated_tokens": self.tokens, "preemptions": 3, "connections": 9}
         if self.has_timeline:
-            workers, steps, now = 4, [], 100.0
+            workers, steps, now = 4, [], 100.0 + self.polls
             for step in range(6):
                 begin, tasks = now, []
                 for layer in range(5):
