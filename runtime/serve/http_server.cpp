@@ -667,4 +667,6 @@ void HttpServer::drain() { implementation->drain(); }
 
 void HttpServer::stop() { implementation->context.stop(); }
 
+asio::io_context &HttpServer::context() { return implementation->context; }
+
 } // namespace baton

@@ -20,6 +20,10 @@
 #include <utility>
 #include <vector>
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace baton {
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
@@ -107,6 +111,8 @@ public:
   void drain();
   /// Ends run().
   void stop();
+  /// Runs in that thread, too, what else waits for others.
+  boost::asio::io_context &context();
 
   struct Implementation;
 

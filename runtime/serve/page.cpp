@@ -4,6 +4,8 @@
 #include "runtime/serve/page.h"
 
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace baton {
 
@@ -17,7 +19,7 @@ static constexpr std::string_view page_js =
 #include "runtime/serve/page/page.js.inc"
     ;
 
-std::string_view page_text() {
+HttpResponse page_response() {
   static const std::string text = [] {
     std::string whole(page_html);
     for (auto [name, part] :
@@ -26,7 +28,16 @@ std::string_view page_text() {
       whole.replace(whole.find(name), name.size(), part);
     return whole;
   }();
-  return text;
+  return {.type = "text/html; charset=utf-8",
+          .body = text,
+          .headers = {
+              // The page is whole: it fetches nothing from elsewhere.
+              {"Content-Security-Policy",
+               "default-src 'none'; style-src 'unsafe-inline'; script-src "
+               "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri "
+               "'none'; form-action 'none'; frame-ancestors 'none'"},
+              {"X-Content-Type-Options", "nosniff"},
+              {"Cache-Control", "no-cache"}}};
 }
 
 } // namespace baton

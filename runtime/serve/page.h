@@ -4,12 +4,12 @@
 #ifndef BATON_RUNTIME_SERVE_PAGE_H
 #define BATON_RUNTIME_SERVE_PAGE_H
 
-#include <string_view>
+#include "runtime/serve/http_server.h"
 
 namespace baton {
 
 /// HTML, whole: page.html.
-std::string_view page_text();
+HttpResponse page_response();
 
 } // namespace baton
 

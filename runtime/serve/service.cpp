@@ -5,6 +5,7 @@
 
 #include "runtime/batch/token_json.h"
 #include "runtime/error.h"
+#include "runtime/serve/access.h"
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/chat_request.h"
 #include "runtime/serve/completion_answer.h"
@@ -27,68 +28,7 @@ using Json = nlohmann::ordered_json;
 /// Reading bodies is quick beside steps, and should not take their cores.
 constexpr unsigned reading_threads = 2;
 
-/// Adds headers to answers, and says how they turn out.
-class MarkedExchange : public HttpExchange {
-public:
-  MarkedExchange(std::shared_ptr<HttpExchange> exchange, HttpHeaders headers,
-                 std::function<void(unsigned status)> answered)
-      : exchange(std::move(exchange)), headers(std::move(headers)),
-        answered(std::move(answered)) {}
-
-  const HttpRequest &request() const override { return exchange->request(); }
-  void respond(HttpResponse response) override {
-    answered(response.status);
-    response.headers.insert(response.headers.end(), headers.begin(),
-                            headers.end());
-    exchange->respond(std::move(response));
-  }
-  void begin_stream(std::string type, HttpHeaders more) override {
-    answered(200);
-    more.insert(more.end(), headers.begin(), headers.end());
-    exchange->begin_stream(std::move(type), std::move(more));
-  }
-  void write(std::string part) override { exchange->write(std::move(part)); }
-  void end() override { exchange->end(); }
-  void on_disconnect(std::function<void()> callback) override {
-    exchange->on_disconnect(std::move(callback));
-  }
-
-private:
-  const std::shared_ptr<HttpExchange> exchange;
-  const HttpHeaders headers;
-  const std::function<void(unsigned status)> answered;
-};
-
-constexpr std::string_view models_path = "/v1/models/",
-                           messages_path = "/v1/messages";
-
-void respond(HttpExchange &exchange, const Json &json, unsigned status = 200) {
-  exchange.respond({.status = status, .body = json_text(json)});
-}
-
-/// In the words of the API that was asked.
-void refuse(HttpExchange &exchange, const ApiError &error) {
-  HttpHeaders headers;
-  if (error.status == 503)
-    headers.emplace_back("Retry-After", "1");
-  if (error.status == 401)
-    headers.emplace_back("WWW-Authenticate", "Bearer");
-  exchange.respond(
-      {.status = error.status,
-       .body = json_text(exchange.request().path.starts_with(messages_path)
-                             ? messages_error_json(error)
-                             : error_json(error)),
-       .headers = std::move(headers)});
-}
-
-/// Takes the same time for all keys of a length.
-bool is_equal_key(std::string_view left, std::string_view right) {
-  unsigned difference = left.size() != right.size();
-  for (size_t i = 0; i < left.size() && i < right.size(); ++i)
-    difference |= static_cast<unsigned char>(left[i]) ^
-                  static_cast<unsigned char>(right[i]);
-  return difference == 0;
-}
+constexpr std::string_view models_path = "/v1/models/";
 
 } // namespace
 
@@ -116,6 +56,16 @@ const std::vector<Service::Route> &Service::routes() {
       {"GET", "/tokenizer_info", &Service::tokenizer_info},
   };
   return all;
+}
+
+Service::Takes Service::takes(std::string_view method, std::string_view path) {
+  Takes result;
+  for (const Route &route : routes())
+    if (path == route.path) {
+      result.path = true;
+      result.method |= method == route.method;
+    }
+  return result;
 }
 
 Service::Service(Execution &execution, std::shared_ptr<const ServedModel> of,
@@ -158,27 +108,14 @@ void Service::end_if_drained() {
 
 void Service::handle(const Exchange &exchange) {
   const HttpRequest &request = exchange->request();
-  HttpHeaders headers;
-  const std::string origin(request.header("Origin"));
-  const std::vector<std::string> &origins = options.cors_origins;
-  if (!origin.empty() &&
-      (std::ranges::find(origins, "*") != origins.end() ||
-       std::ranges::find(origins, origin) != origins.end())) {
-    headers = {{"Access-Control-Allow-Origin", origin},
-               {"Access-Control-Allow-Credentials", "true"},
-               {"Vary", "Origin"}};
-    if (request.method == "OPTIONS") {
-      headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
-      headers.emplace_back("Access-Control-Allow-Headers", "*");
-    }
-  }
   // Paths that there are not would be names of metrics without end.
   std::string path = "other";
   for (const Route &route : routes())
     if (request.path == route.path)
       path = route.path;
   dispatch(std::make_shared<MarkedExchange>(
-      exchange, std::move(headers), [this, path](unsigned status) {
+      exchange, origin_headers(request, options.cors_origins),
+      [this, path](unsigned status) {
         http.post(
             [this, path, status] { ++metrics.responses[{path, status}]; });
       }));
@@ -200,10 +137,8 @@ void Service::dispatch(const Exchange &exchange) {
     }
   if (!found && method == "GET" && request.path.starts_with(models_path))
     found = &model_route;
-  if ((!found || !found->is_public) && !is_allowed(request))
-    return refuse(*exchange,
-                  {401, "authentication_error",
-                   "this server wants a key: Authorization: Bearer KEY"});
+  if ((!found || !found->is_public) && !has_key(request, options.api_keys))
+    return refuse(*exchange, key_wanted());
   if (!found && is_path)
     return refuse(*exchange,
                   {405, "invalid_request_error",
@@ -213,20 +148,6 @@ void Service::dispatch(const Exchange &exchange) {
   if (draining && method == "POST")
     return refuse(*exchange, overloaded("the server is about to end"));
   (this->*found->action)(exchange);
-}
-
-bool Service::is_allowed(const HttpRequest &request) const {
-  if (options.api_keys.empty())
-    return true;
-  std::string_view key = request.header("Authorization");
-  if (constexpr std::string_view scheme = "Bearer "; key.starts_with(scheme))
-    key.remove_prefix(scheme.size());
-  else
-    key = request.header("X-Api-Key");
-  bool allowed = false;
-  for (const std::string &own : options.api_keys)
-    allowed |= is_equal_key(own, key);
-  return allowed;
 }
 
 void Service::take_events() {
@@ -371,17 +292,7 @@ void Service::health(const Exchange &exchange) {
 void Service::page(const Exchange &exchange) {
   if (!options.has_page)
     return refuse(*exchange, not_found("there is no page (--no-page)"));
-  exchange->respond(
-      {.type = "text/html; charset=utf-8",
-       .body = std::string(page_text()),
-       .headers = {
-           // The page is whole: it fetches nothing from elsewhere.
-           {"Content-Security-Policy",
-            "default-src 'none'; style-src 'unsafe-inline'; script-src "
-            "'unsafe-inline'; connect-src 'self'; img-src data:; base-uri "
-            "'none'; form-action 'none'; frame-ancestors 'none'"},
-           {"X-Content-Type-Options", "nosniff"},
-           {"Cache-Control", "no-cache"}}});
+  exchange->respond(page_response());
 }
 
 static Json model_json(const ServedModel &model) {

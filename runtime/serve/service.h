@@ -24,6 +24,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -58,6 +59,12 @@ public:
   /// Error when the program fails.
   void run();
 
+  /// Whether there is something at the path, and whether it takes the method.
+  struct Takes {
+    bool path = false, method = false;
+  };
+  static Takes takes(std::string_view method, std::string_view path);
+
 private:
   using Exchange = std::shared_ptr<HttpExchange>;
   using Body = nlohmann::ordered_json;
@@ -73,7 +80,6 @@ private:
   // The server's thread.
   void handle(const Exchange &exchange);
   void dispatch(const Exchange &exchange);
-  bool is_allowed(const HttpRequest &request) const;
   void take_events();
   void take(const EngineEvent &event);
   void count(const Answer &answer, const BatchResult &result);
