@@ -6,7 +6,8 @@ WEATHER = {"type": "function", "function": {
     "name": "get_weather", "description": "What the weather is like \"now\" <here> & there.\nSecond line.",
     "parameters": {"type": "object", "properties": {
         "city": {"type": "string", "description": "Where – e.g. Köln"},
-        "days": {"type": "integer", "description": "How many", "minimum": 1, "maximum": 18446744073709551615, "default": 1},
+        "days": {"type": "integer", "description": "How many", "minimum": 1, "maximum": 18446744073709551615,
+                 "default": 1},
         "unit": {"type": "string", "enum": ["C", "F"]},
         "options": {"type": "object", "properties": {"deep": {"type": "array", "items": {"type": "number"}}},
                     "required": ["deep"], "additionalProperties": False},
@@ -16,7 +17,8 @@ TIME = {"type": "function", "function": {
     "name": "now", "description": "The time", "parameters": {"type": "object", "properties": {}}}}
 TOOLS = [WEATHER, TIME]
 SYSTEM = {"role": "system", "content": "You are a helpful assistant.\n\n- Be brief. "}
-HI, HELLO, MORE = ({"role": "user", "content": "Hi! What's <up> & \"new\"?\n"}, {"role": "assistant", "content": " Hello, Wörld 😀 "},
+HI, HELLO, MORE = ({"role": "user", "content": "Hi! What's <up> & \"new\"?\n"},
+                   {"role": "assistant", "content": " Hello, Wörld 😀 "},
                    {"role": "user", "content": "And now?"})
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
 
@@ -28,12 +30,16 @@ def call(name, arguments, number=0):
 
 def calling(arguments, content="", **more):
     """A conversation in which a tool is called and answers."""
-    return [SYSTEM, HI, {"role": "assistant", "content": content, "tool_calls": [call("get_weather", arguments)], **more},
-            {"role": "tool", "name": "get_weather", "tool_call_id": "call00000", "content": "{\"temp\": 21.5, \"sky\": \"clear\"}"}]
+    return [SYSTEM, HI, {"role": "assistant", "content": content, "tool_calls": [call("get_weather", arguments)],
+                         **more},
+            {"role": "tool", "name": "get_weather", "tool_call_id": "call00000",
+             "content": "{\"temp\": 21.5, \"sky\": \"clear\"}"}]
 
 
-DICT, STRING = {"city": "Köln", "days": 3, "options": {"deep": [1, 2.5, None, True]}}, "{\"city\": \"Köln\", \"days\": 3}"
-SEVERAL = [HI, {"role": "assistant", "content": None, "tool_calls": [call("get_weather", {"city": "Rio"}), call("now", {}, 1)]},
+DICT = {"city": "Köln", "days": 3, "options": {"deep": [1, 2.5, None, True]}}
+STRING = "{\"city\": \"Köln\", \"days\": 3}"
+SEVERAL = [HI, {"role": "assistant", "content": None, "tool_calls": [
+               call("get_weather", {"city": "Rio"}), call("now", {}, 1)]},
            {"role": "tool", "name": "get_weather", "tool_call_id": "call00000", "content": "rain"},
            {"role": "tool", "name": "now", "tool_call_id": "call00001", "content": "12:00"},
            {"role": "assistant", "content": "It rains at noon."}, MORE]
@@ -63,26 +69,35 @@ CONVERSATIONS = {
     "calls": {"messages": SEVERAL, "tools": TOOLS},
     "calls, open": {"messages": SEVERAL[:-2], "tools": TOOLS},
     "call without id": {"messages": [HI, {"role": "assistant", "content": "", "tool_calls": [
-        {"type": "function", "function": {"name": "now", "arguments": {}}}]}, {"role": "tool", "content": "12:00"}], "tools": TOOLS},
-    "call, flat": {"messages": [HI, {"role": "assistant", "tool_calls": [{"name": "now", "arguments": {"a": [1, {"b": "c"}]}}]},
+        {"type": "function", "function": {"name": "now", "arguments": {}}}]}, {"role": "tool", "content": "12:00"}],
+        "tools": TOOLS},
+    "call, flat": {"messages": [HI, {"role": "assistant", "tool_calls": [
+        {"name": "now", "arguments": {"a": [1, {"b": "c"}]}}]},
                                 {"role": "tool", "content": {"time": "12:00", "list": [1, 2]}}], "tools": TOOLS},
     "result is null": {"messages": [*calling(DICT)[:-1], {"role": "tool", "content": None}], "tools": TOOLS},
     "result in parts": {"messages": [*calling(DICT)[:-1], {"role": "tool", "tool_call_id": "call00000", "content": [
         {"type": "text", "text": "clear"}]}], "tools": TOOLS},
-    "reasoning": {"messages": [HI, {"role": "assistant", "content": "Hello!", "reasoning_content": "A greeting.\nI greet."}, MORE]},
-    "reasoning, other name": {"messages": [HI, {"role": "assistant", "content": "Hello!", "reasoning": "Hm.", "thinking": "Hm."}, MORE]},
-    "reasoning, last": {"messages": [HI, {"role": "assistant", "content": "Hello!", "reasoning_content": "A greeting."}]},
+    "reasoning": {"messages": [HI, {"role": "assistant", "content": "Hello!",
+                                    "reasoning_content": "A greeting.\nI greet."}, MORE]},
+    "reasoning, other name": {"messages": [HI, {"role": "assistant", "content": "Hello!", "reasoning": "Hm.",
+                                                "thinking": "Hm."}, MORE]},
+    "reasoning, last": {"messages": [HI, {"role": "assistant", "content": "Hello!",
+                                          "reasoning_content": "A greeting."}]},
     "thinking in content": {"messages": THINKING},
     "thinking": {"messages": THINKING, "enable_thinking": True, "thinking": True},
     "no thinking": {"messages": THINKING, "enable_thinking": False, "thinking": False},
-    "no thinking, tools": {"messages": calling(DICT), "tools": TOOLS, "enable_thinking": False, "reasoning_effort": "low"},
+    "no thinking, tools": {"messages": calling(DICT), "tools": TOOLS, "enable_thinking": False,
+                           "reasoning_effort": "low"},
     "effort": {"messages": [SYSTEM, HI], "reasoning_effort": "high", "thinking_budget": 512, "thinking_effort": "low"},
     "documents": {"messages": [SYSTEM, HI], "documents": [
-        {"title": "Weather", "text": "It rains.", "contents": "It rains.", "doc_id": 1}, {"title": "Ü", "text": "<x>\ny", "doc_id": "2"}]},
+        {"title": "Weather", "text": "It rains.", "contents": "It rains.", "doc_id": 1},
+        {"title": "Ü", "text": "<x>\ny", "doc_id": "2"}]},
     "parts": {"messages": PARTS},
     "system in parts": {"messages": [{"role": "system", "content": [{"type": "text", "text": "Be good."}]}, *PARTS]},
-    "image": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}}, {"type": "text", "text": "?"}]}]},
-    "images": {"messages": [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "?"}, {"type": "image", "image": IMAGE},
+    "image": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": IMAGE}},
+                                                        {"type": "text", "text": "?"}]}]},
+    "images": {"messages": [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "?"},
+                                                         {"type": "image", "image": IMAGE},
                                                          {"type": "video"}, {"type": "audio"}]}]},
     "unknown part": {"messages": [{"role": "user", "content": [{"type": "smell", "smell": "x"}]}]},
     "empty": {"messages": [{"role": "user", "content": ""}]},
@@ -101,7 +116,8 @@ CONVERSATIONS = {
     "numbers": {"messages": [{"role": "user", "content": 5}]},
     "builtin tools": {"messages": [SYSTEM, HI], "builtin_tools": ["brave_search", "wolfram_alpha", "python", "browser"],
                       "tools": [*TOOLS, {"type": "code_interpreter"}]},
-    "more variables": {"messages": [SYSTEM, HI], "model_identity": "You are X.", "date_string": "1 Jan 2025", "custom_tools": TOOLS,
+    "more variables": {"messages": [SYSTEM, HI], "model_identity": "You are X.", "date_string": "1 Jan 2025",
+                       "custom_tools": TOOLS,
                        "citations": True, "controls": {"length": "long"}, "keep_reasoning": True, "add_vision_id": True,
                        "safety_mode": "NONE", "xml_tools": TOOLS, "python_tools": TOOLS},
 }

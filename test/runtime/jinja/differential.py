@@ -93,7 +93,8 @@ def reference(jinja, cases):
 
 def baton(program, cases):
     """What Baton makes of each case."""
-    questions = "".join(json.dumps({"template": template, "context": context, "now": NOW}) + "\n" for _, template, context in cases)
+    questions = "".join(json.dumps({"template": template, "context": context, "now": NOW}) + "\n" for _, template,
+                        context in cases)
     result = subprocess.run([program], input=questions, capture_output=True, encoding="utf-8")
     answers = [json.loads(line) for line in result.stdout.split("\n") if line]
     if result.returncode or len(answers) != len(cases):
@@ -115,7 +116,8 @@ def compare(program, jinja, what, cases, shown):
     refused = sum("error" in answer for answer in expected)
     print(f"{what}: {len(cases)} renderings, {refused} of them refused by both, {len(different)} differ")
     for (name, template, _), one, other in different[:shown]:
-        print(f"  {name}: {template[:300] if name != template else ''}\n    Jinja2 {json.dumps(one, ensure_ascii=False)[:900]}\n"
+        print(f"  {name}: {template[:300] if name != template else ''}\n"
+              f"    Jinja2 {json.dumps(one, ensure_ascii=False)[:900]}\n"
               f"    Baton  {json.dumps(other, ensure_ascii=False)[:900]}")
     return len(different)
 
@@ -130,10 +132,10 @@ def collection(cache):
         requirements = os.path.join(scratch, "requirements.txt")
         with open(requirements, "w") as file:
             file.write(COLLECTION + "\n")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
-                   "--no-build-isolation", "--require-hashes", "--retries", "1", "--dest", scratch, "-r", requirements]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary",
+                   COLLECTION.split("==")[0], "--require-hashes", "--retries", "1", "--dest", scratch,
+                   "-r", requirements]
         try:
-            # That pip cannot build it afterwards is of no matter.
             result = subprocess.run(command, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
             raise Unavailable("the collection was not there after 300 s") from None
@@ -187,7 +189,8 @@ def main():
         count = len(glob.glob(os.path.join(folder, "*.jinja")))
         if not arguments.templates and count < FEWEST_TEMPLATES:
             sys.exit(f"{folder} has {count} templates, not {FEWEST_TEMPLATES}")
-        failures += compare(arguments.render, jinja, f"{count} chat templates", list(chat_cases(folder)), arguments.shown)
+        failures += compare(arguments.render, jinja, f"{count} chat templates", list(chat_cases(folder)),
+                            arguments.shown)
         if failures:
             sys.exit(f"{failures} renderings differ")
     except Unavailable as missing:

@@ -4,8 +4,10 @@ import random
 
 CONTEXT = {
     "n": 7, "zero": 0, "neg": -3, "big": 18446744073709551615, "f": 2.5, "tiny": 1e-7, "huge": 1e22, "whole": 3.0,
-    "t": True, "no": False, "nil": None, "s": "Hello World", "empty": "", "pad": "  a b\t\n", "uni": "Straße ÉCOLE ὈΔΥΣΣΕΎΣ 日本 😀",
-    "multi": "one\ntwo\r\nthree\n\nfive", "html": "<a href=\"x\">T&C's</a>", "csv": "a,b,,c", "digits": "0042", "frac": "42.75",
+    "t": True, "no": False, "nil": None, "s": "Hello World", "empty": "", "pad": "  a b\t\n",
+    "uni": "Straße ÉCOLE ὈΔΥΣΣΕΎΣ 日本 😀",
+    "multi": "one\ntwo\r\nthree\n\nfive", "html": "<a href=\"x\">T&C's</a>", "csv": "a,b,,c", "digits": "0042",
+    "frac": "42.75",
     "l": [3, 1, 2], "ls": ["b", "A", "c", "a"], "lm": [1, "a", None, 2.5, True, [1], {"k": "v"}], "le": [],
     "d": {"b": 1, "a": "x", "c": None, "items": "key"}, "de": {}, "nested": {"x": {"y": [10, {"z": "deep"}]}},
     "users": [{"name": "Bob", "age": 30, "active": True, "address": {"city": "Rome"}},
@@ -833,7 +835,8 @@ STATEMENTS = [
     "{% for x in l %}{% set y = x %}{% endfor %}{{ y }}",
     "{% set y = 0 %}{% for x in l %}{% set y = y + x %}{{ y }}{% endfor %}{{ y }}",
     "{% set ns = namespace(y=0) %}{% for x in l %}{% set ns.y = ns.y + x %}{% endfor %}{{ ns.y }}",
-    "{% for x in l %}{{ x }}{% for x in 'ab' %}{{ x }}{{ loop.index }}{% endfor %}{{ x }}{{ loop.index }}{% endfor %}{{ x }}",
+    "{% for x in l %}{{ x }}{% for x in 'ab' %}{{ x }}{{ loop.index }}{% endfor %}{{ x }}{{ loop.index }}"
+    "{% endfor %}{{ x }}",
     "{% for x in l %}{% set x = 9 %}{{ x }}{% endfor %}",
     "{% for x in l %}{% for y in l %}{% if y == 1 %}{% break %}{% endif %}{{ x }}{{ y }} {% endfor %}{% endfor %}",
     "{% for loop in l %}{% endfor %}",
@@ -845,7 +848,8 @@ STATEMENTS = [
     "{% for x in l %}{% set z %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endset %}[{{ z }}]{% endfor %}",
     "{% for x in l %}{% filter upper %}a{% if x == 1 %}{% break %}{% endif %}{{ x }}{% endfilter %}{% endfor %}",
     "{% for x in l recursive %}{{ x }}{% endfor %}",
-    "{% for x in [1, [2, [3, 4]], 5] recursive %}{% if x is sequence %}({{ loop(x) }}){% else %}{{ x }}d{{ loop.depth }}"
+    "{% for x in [1, [2, [3, 4]], 5] recursive %}{% if x is sequence %}({{ loop(x) }}){% else %}{{ x }}"
+    "d{{ loop.depth }}"
     "{% endif %}{% if not loop.last %},{% endif %}{% endfor %}",
     "{% for x in [] recursive %}{{ x }}{% else %}none{% endfor %}",
     "{% for x in l %}{{ loop(l) }}{% endfor %}",
@@ -912,15 +916,20 @@ STATEMENTS = [
     "{% macro m() %}x{% endmacro %}{% call m() %}y{% endcall %}",
     "{% call nosuch() %}{% endcall %}",
     "{% call n %}{% endcall %}",
-    "{% macro m() %}[{{ caller() }}]{% endmacro %}{% for x in l %}{% call m() %}{{ x }}{{ loop.index }}{% endcall %}{% endfor %}",
-    "{% macro a() %}<{{ caller() }}>{% endmacro %}{% macro b() %}[{% call a() %}{{ caller() }}{% endcall %}]{% endmacro %}"
+    "{% macro m() %}[{{ caller() }}]{% endmacro %}{% for x in l %}{% call m() %}{{ x }}{{ loop.index }}{% endcall %}"
+    "{% endfor %}",
+    "{% macro a() %}<{{ caller() }}>{% endmacro %}{% macro b() %}[{% call a() %}{{ caller() }}{% endcall %}"
+    "]{% endmacro %}"
     "{% call b() %}x{% endcall %}",
     "{% macro m() %}{% endmacro %}{{ m }}{{ m.name }}{{ m.arguments }}{{ m.catch_kwargs }}",
     "{% macro m(x) %}<b>{{ x }}</b>{% endmacro %}{{ m('<')|length }}{{ m(1) is escaped }}",
-    "{% set ns = namespace() %}{% for x in l %}{% macro m() %}{{ x }}{% endmacro %}{% set ns.m = m %}{{ ns.m() }}{% endfor %}",
-    "{% macro outer() %}{% set x = 1 %}{% macro inner() %}{{ x }}{% endmacro %}{{ inner() }}{% set x = 2 %}{{ inner() }}"
+    "{% set ns = namespace() %}{% for x in l %}{% macro m() %}{{ x }}{% endmacro %}{% set ns.m = m %}{{ ns.m() }}"
+    "{% endfor %}",
+    "{% macro outer() %}{% set x = 1 %}{% macro inner() %}{{ x }}{% endmacro %}{{ inner() }}{% set x = 2 %}"
+    "{{ inner() }}"
     "{% endmacro %}{{ outer() }}",
-    "{% macro m(d) %}{% for k, v in d.items() %}{{ k }}:{% if v is mapping %}{{ '{' }}{{ m(v) }}{{ '}' }}{% else %}{{ v }}"
+    "{% macro m(d) %}{% for k, v in d.items() %}{{ k }}:{% if v is mapping %}{{ '{' }}{{ m(v) }}{{ '}' }}{% else %}"
+    "{{ v }}"
     "{% endif %};{% endfor %}{% endmacro %}{{ m(schema) }}",
     "{% filter upper %}abc{{ n }}{% endfilter %}",
     "{% filter replace('a', 'b')|upper %}aaa{% endfilter %}",
@@ -964,13 +973,16 @@ STATEMENTS = [
     "{% for u in users %}{{ u.name }}{{ ', ' if not loop.last }}{% endfor %}",
     "{% for g in users|groupby('age') %}{{ g.grouper }}:{% for u in g.list %}{{ u.name }} {% endfor %};{% endfor %}",
     "{% for age, us in users|groupby('age') %}{{ age }}={{ us|length }};{% endfor %}",
-    "{% set c = cycler('a', 'b') %}{% for x in l %}{{ c.next() }}{{ c.current }}{% endfor %}{{ c.reset() }}{{ c.current }}",
+    "{% set c = cycler('a', 'b') %}{% for x in l %}{{ c.next() }}{{ c.current }}{% endfor %}{{ c.reset() }}"
+    "{{ c.current }}",
     "{% set j = joiner() %}{% for x in l %}{{ j() }}{{ x }}{% endfor %}",
     "{% set x = [] %}{% set _ = x.append(1) %}{{ x }}",
     "{% set x = {} %}{% set _ = x.update({'a': 1}) %}{{ x }}",
-    "{% set last = namespace(role='') %}{% for m in messages %}{% if m.role == last.role %}{{ raise_exception('twice ' ~ m.role) }}"
+    "{% set last = namespace(role='') %}{% for m in messages %}{% if m.role == last.role %}"
+    "{{ raise_exception('twice ' ~ m.role) }}"
     "{% endif %}{% set last.role = m.role %}{% endfor %}ok",
-    "{% if messages[0]['role'] != 'user' %}{{ raise_exception('Roles must alternate: ' + messages[0].role) }}{% endif %}",
+    "{% if messages[0]['role'] != 'user' %}{{ raise_exception('Roles must alternate: ' + messages[0].role) }}"
+    "{% endif %}",
     "{%- set x = 'a' -%}\n\n{{ x }}\n{%- if x %}\n\n  {{ x }}\n{%- endif %}",
     "  {{ n }}  \n  {% set a = 1 %}  \n  {{ a }}",
     "\n\n{% if true %}\n\n\nx\n\n{% endif %}\n\n",
@@ -978,7 +990,8 @@ STATEMENTS = [
     "\u00a0\u2028{% if true %}x{% endif %}",
     "é{{ '日本'|length }}😀\n   {%- if true %}\u3000x{% endif %}",
     "{{ undefined_a ~ undefined_b }}{{ undefined_a or 'x' }}{{ undefined_a and 'x' }}{{ not undefined_a }}",
-    "{% for i in range(3) %}{% for j in range(3) %}{% if i == j %}{% continue %}{% endif %}{{ i }}{{ j }} {% endfor %}{% endfor %}",
+    "{% for i in range(3) %}{% for j in range(3) %}{% if i == j %}{% continue %}{% endif %}{{ i }}{{ j }}"
+    " {% endfor %}{% endfor %}",
     "{% set x = 5 if no %}{{ x }}{{ x is defined }}",
     "{% set x = 5 if no %}{{ x + 1 }}",
     "{{ (5 if no).foo }}",
@@ -999,9 +1012,10 @@ UNSTABLE = {"d.items", "d.get", "(l|select)", "l|select", "self", "d|attr(\"item
 
 def values(rng, depth):
     """An expression of any type."""
-    names = ["n", "zero", "neg", "f", "tiny", "whole", "t", "no", "nil", "s", "empty", "pad", "uni", "multi", "digits", "frac", "l",
-             "ls", "lm", "le", "d", "de", "nested", "users", "messages", "schema", "missing", "html", "csv"]
-    literals = ["0", "1", "2", "-1", "3.5", "0.1", "'a'", "'ab c'", "''", "true", "false", "none", "[]", "[1, 2]", "(1, 'a')", "{}",
+    names = ("n zero neg f tiny whole t no nil s empty pad uni multi digits frac l ls lm le d de nested users messages "
+             "schema missing html csv").split()
+    literals = ["0", "1", "2", "-1", "3.5", "0.1", "'a'", "'ab c'", "''", "true", "false", "none", "[]", "[1, 2]",
+                "(1, 'a')", "{}",
                 "{'a': 1}", "'é'", "10", "100"]
     if depth <= 0:
         return rng.choice(names if rng.random() < 0.7 else literals)
@@ -1035,31 +1049,43 @@ def call(rng, table, depth):
     """One of the table, with arguments of its number."""
     name, least, most = rng.choice(table)
     count = rng.randint(least, most)
+    # A generator would show its address.
+    end = "|list" if name in ("batch", "items", "reverse", "slice", "unique") and table is FILTERS else ""
     if not count:
-        return name + ("()" if table is METHODS else "")
-    return f"{name}({', '.join(values(rng, min(depth - 2, 1)) for _ in range(count))})"
+        return name + ("()" if table is METHODS else "") + end
+    return f"{name}({', '.join(values(rng, min(depth - 2, 1)) for _ in range(count))}){end}"
 
 
-FILTERS = [("abs", 0, 0), ("batch", 1, 2), ("capitalize", 0, 0), ("center", 0, 1), ("count", 0, 0), ("d", 0, 2), ("default", 0, 2),
-           ("dictsort", 0, 3), ("e", 0, 0), ("escape", 0, 0), ("first", 0, 0), ("float", 0, 1), ("forceescape", 0, 0),
-           ("format", 0, 2), ("indent", 0, 3), ("int", 0, 2), ("items", 0, 0), ("join", 0, 2), ("last", 0, 0), ("length", 0, 0),
-           ("list", 0, 0), ("lower", 0, 0), ("max", 0, 1), ("min", 0, 1), ("replace", 2, 3), ("reverse", 0, 0), ("round", 0, 1),
-           ("safe", 0, 0), ("slice", 1, 2), ("sort", 0, 2), ("string", 0, 0), ("striptags", 0, 0), ("sum", 0, 0), ("title", 0, 0),
-           ("tojson", 0, 1), ("trim", 0, 1), ("truncate", 0, 0), ("unique", 0, 1), ("upper", 0, 0), ("urlencode", 0, 0),
-           ("wordcount", 0, 0), ("wordwrap", 0, 2), ("xmlattr", 0, 0), ("map('upper')|list", 0, 0), ("map(attribute='name')|list", 0, 0),
-           ("select|list", 0, 0), ("reject('none')|list", 0, 0), ("selectattr('name')|list", 0, 0), ("pprint", 0, 0),
-           ("groupby('age')|list", 0, 0), ("list|tojson", 0, 0), ("map('string')|join(',')", 0, 0)]
-METHODS = [("upper", 0, 0), ("lower", 0, 0), ("title", 0, 0), ("strip", 0, 1), ("lstrip", 0, 1), ("rstrip", 0, 1), ("split", 0, 2),
-           ("rsplit", 0, 2), ("splitlines", 0, 1), ("startswith", 1, 2), ("endswith", 1, 2), ("replace", 2, 3), ("find", 1, 3),
-           ("rfind", 1, 3), ("count", 1, 1), ("index", 1, 1), ("join", 1, 1), ("format", 0, 2), ("capitalize", 0, 0), ("center", 1, 2),
-           ("ljust", 1, 2), ("rjust", 1, 2), ("zfill", 1, 1), ("isdigit", 0, 0), ("isalpha", 0, 0), ("isupper", 0, 0),
-           ("islower", 0, 0), ("istitle", 0, 0), ("isspace", 0, 0), ("isalnum", 0, 0), ("partition", 1, 1), ("rpartition", 1, 1),
-           ("removeprefix", 1, 1), ("removesuffix", 1, 1), ("swapcase", 0, 0), ("casefold", 0, 0), ("expandtabs", 0, 1),
-           ("items", 0, 0), ("keys", 0, 0), ("values", 0, 0), ("get", 1, 2), ("copy", 0, 0), ("append", 1, 1), ("update", 1, 1)]
-TESTS = [("odd", 0, 0), ("even", 0, 0), ("divisibleby", 1, 1), ("defined", 0, 0), ("undefined", 0, 0), ("none", 0, 0), ("boolean", 0, 0),
-         ("false", 0, 0), ("true", 0, 0), ("integer", 0, 0), ("float", 0, 0), ("lower", 0, 0), ("upper", 0, 0), ("string", 0, 0),
-         ("mapping", 0, 0), ("number", 0, 0), ("sequence", 0, 0), ("iterable", 0, 0), ("callable", 0, 0), ("escaped", 0, 0),
-         ("in", 1, 1), ("eq", 1, 1), ("ne", 1, 1), ("lt", 1, 1), ("le", 1, 1), ("gt", 1, 1), ("ge", 1, 1), ("filter", 0, 0)]
+def table(text):
+    """Names, each with the fewest and the most arguments that it is given."""
+    rows = []
+    for word in text.split():
+        name, counts = word.rsplit(":", 1)
+        least, _, most = counts.partition("-")
+        rows.append((name, int(least), int(most or least)))
+    return rows
+
+
+FILTERS = table("""
+    abs:0 batch:1-2 capitalize:0 center:0-1 count:0 d:0-2 default:0-2 dictsort:0-3 e:0 escape:0 first:0
+    float:0-1 forceescape:0 format:0-2 indent:0-3 int:0-2 items:0 join:0-2 last:0 length:0 list:0 lower:0
+    max:0-1 min:0-1 replace:2-3 reverse:0 round:0-1 safe:0 slice:1-2 sort:0-2 string:0 striptags:0 sum:0 title:0
+    tojson:0-1 trim:0-1 truncate:0 unique:0-1 upper:0 urlencode:0 wordcount:0 wordwrap:0-2 xmlattr:0
+    map('upper')|list:0 map(attribute='name')|list:0 select|list:0 reject('none')|list:0
+    selectattr('name')|list:0 pprint:0 groupby('age')|list:0 list|tojson:0 map('string')|join(','):0
+""")
+METHODS = table("""
+    upper:0 lower:0 title:0 strip:0-1 lstrip:0-1 rstrip:0-1 split:0-2 rsplit:0-2 splitlines:0-1 startswith:1-2
+    endswith:1-2 replace:2-3 find:1-3 rfind:1-3 count:1 index:1 join:1 format:0-2 capitalize:0 center:1-2
+    ljust:1-2 rjust:1-2 zfill:1 isdigit:0 isalpha:0 isupper:0 islower:0 istitle:0 isspace:0 isalnum:0
+    partition:1 rpartition:1 removeprefix:1 removesuffix:1 swapcase:0 casefold:0 expandtabs:0-1 items:0 keys:0
+    values:0 get:1-2 copy:0 append:1 update:1
+""")
+TESTS = table("""
+    odd:0 even:0 divisibleby:1 defined:0 undefined:0 none:0 boolean:0 false:0 true:0 integer:0 float:0 lower:0
+    upper:0 string:0 mapping:0 number:0 sequence:0 iterable:0 callable:0 escaped:0 in:1 eq:1 ne:1 lt:1 le:1 gt:1
+    ge:1 filter:0
+""")
 
 
 def body(rng, depth):
@@ -1078,10 +1104,12 @@ def body(rng, depth):
             lambda: f"{{% set {name} %}}{some()}{{% endset %}}",
             lambda: f"{{% for {name} in {rng.choice(['l', '[1, 2]', 'le', '(' + other + '|string)'])} %}}{some()}"
                     f"{rng.choice(['', '{% else %}' + some()])}{{% endfor %}}",
-            lambda: f"{{% for {name} in l if {rng.choice([name + ' > 1', other, 'loop'])} %}}{some()}{{{{ loop.index }}}}{{% endfor %}}",
+            lambda: f"{{% for {name} in l if {rng.choice([name + ' > 1', other, 'loop'])} %}}{some()}"
+                    "{{ loop.index }}{% endfor %}",
             lambda: f"{{% if {rng.choice(['no', 't', name, name + ' == 1'])} %}}{some()}"
                     f"{rng.choice(['', '{% else %}' + some(), '{% elif t %}' + some()])}{{% endif %}}",
-            lambda: f"{{% macro m({rng.choice(['', name, name + '=1', name + '=' + other])}) %}}{some()}{{% endmacro %}}",
+            lambda: f"{{% macro m({rng.choice(['', name, name + '=1', name + '=' + other])}) %}}{some()}"
+                    "{% endmacro %}",
             lambda: f"{{{{ m({rng.choice(['', '5'])}) if m is defined }}}}",
             lambda: f"{{% with {name} = {other} %}}{some()}{{% endwith %}}",
             lambda: f"{{% filter upper %}}{some()}{{% endfilter %}}",
@@ -1099,7 +1127,8 @@ def spaced(rng):
         begin, end = rng.choice(["", "", "-", "+"]), rng.choice(["", "", "-"])
         parts.append(rng.choice([" ", "  ", "\n", "\n\n", "\t", "x", "y ", " z", "\n  ", "\r\n"]))
         parts.append(rng.choice([
-            f"{{%{begin} if t {end}%}}", f"{{%{begin} if t {end}%}}", f"{{{{{begin} n {end}}}}}", f"{{#{begin} c {end}#}}",
+            f"{{%{begin} if t {end}%}}", f"{{%{begin} if t {end}%}}", f"{{{{{begin} n {end}}}}}",
+            f"{{#{begin} c {end}#}}",
             f"{{%{begin} set q = 1 {end}%}}", f"{{%{begin} raw {end}%}} {{{{ r }}}} {{%{begin} endraw {end}%}}"]))
     opened = sum(" if t " in part for part in parts)
     closing = []
@@ -1111,7 +1140,7 @@ def spaced(rng):
 
 def written():
     """The hand-written ones."""
-    templates = ["{{ " + expression.replace("\\\\", "\\") + " }}" for expression in EXPRESSIONS if expression not in REFUSED | UNSTABLE]
+    templates = ["{{ " + expression + " }}" for expression in EXPRESSIONS if expression not in REFUSED | UNSTABLE]
     return templates + [statement for statement in STATEMENTS if statement not in REFUSED]
 
 
