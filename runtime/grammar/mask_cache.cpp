@@ -15,16 +15,16 @@ constexpr size_t entry_bytes = 200;
 } // namespace
 
 TokenSet::TokenSet(std::vector<int32_t> tokens, size_t vocabulary) {
-  std::sort(tokens.begin(), tokens.end());
-  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   const size_t words = (vocabulary + 31) / 32;
-  if (tokens.size() <= words) {
-    list.assign(tokens.begin(), tokens.end());
+  if (tokens.size() > words) {
+    bits.resize(words);
+    for (const int32_t token : tokens)
+      bits[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
     return;
   }
-  bits.resize(words);
-  for (const int32_t token : tokens)
-    bits[static_cast<size_t>(token) / 32] |= 1u << (token % 32);
+  std::sort(tokens.begin(), tokens.end());
+  const auto end = std::unique(tokens.begin(), tokens.end());
+  list.assign(tokens.begin(), end);
 }
 
 void TokenSet::write(std::span<uint32_t> mask) const {

@@ -50,13 +50,18 @@ public:
   }
 
 private:
-  [[noreturn]] void fail(const std::string &what) const {
-    std::string shown(pattern.substr(0, 200));
+  /// On one line, and not too long.
+  static std::string shown(std::string_view text) {
+    std::string part(text.substr(0, 200));
     std::replace_if(
-        shown.begin(), shown.end(),
+        part.begin(), part.end(),
         [](char byte) { return static_cast<uint8_t>(byte) < 0x20; }, ' ');
-    throw Error("the pattern '" + shown + "', at byte " + std::to_string(at) +
-                ": " + what);
+    return part;
+  }
+
+  [[noreturn]] void fail(const std::string &what) const {
+    throw Error("the pattern '" + shown(pattern) + "', at byte " +
+                std::to_string(at) + ": " + what);
   }
 
   char peek() const { return at < pattern.size() ? pattern[at] : '\0'; }
@@ -80,8 +85,9 @@ private:
   NodePointer read_sequence(int depth) {
     std::vector<NodePointer> parts;
     while (at < pattern.size() && peek() != '|' && peek() != ')') {
+      const bool asserts = peek() == '^' || peek() == '$';
       NodePointer atom = read_atom(depth);
-      parts.push_back(read_counts(std::move(atom)));
+      parts.push_back(read_counts(std::move(atom), asserts));
     }
     if (parts.size() == 1)
       return parts[0];
@@ -166,7 +172,7 @@ private:
     return value;
   }
 
-  NodePointer read_counts(NodePointer atom) {
+  NodePointer read_counts(NodePointer atom, bool asserts) {
     uint32_t least = 0, most = unbounded;
     if (take("*")) {
     } else if (take("+")) {
@@ -184,7 +190,7 @@ private:
     } else {
       return atom;
     }
-    if (atom->kind == Node::AtStart || atom->kind == Node::AtEnd)
+    if (asserts)
       fail("nothing to repeat");
     if (!take("?") && peek() == '+')
       fail("possessive counts are not supported");
@@ -259,7 +265,7 @@ private:
         name.erase(0, std::string_view(prefix).size());
     const auto set = general_category(name);
     if (!set)
-      fail("the property '" + name +
+      fail("the property '" + shown(name) +
            "' of characters is not supported: only general categories are");
     return excluded ? set->complement() : *set;
   }

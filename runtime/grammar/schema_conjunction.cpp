@@ -148,7 +148,7 @@ SchemaPlace SchemaDocument::resolve(const SchemaPlace &place) const {
       next = index < target.schema->size() ? &(*target.schema)[index] : nullptr;
     }
     if (!next)
-      place.fail_at("$ref", "'" + text + "' points to nothing");
+      place.fail_at("$ref", "'" + escape(text) + "' points to nothing");
     target = target.at(*name, *next);
   }
   return target;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 namespace baton {
 
@@ -13,6 +14,10 @@ namespace {
 
 using State = TextAutomaton::State;
 using Transition = TextAutomaton::Transition;
+
+/// Of states that may be in at once, for each that is made of them; above, a
+/// pattern counts as too large, as it takes as long.
+constexpr size_t visits_per_state = 1000;
 
 constexpr uint32_t nowhere = std::numeric_limits<uint32_t>::max();
 
@@ -267,52 +272,80 @@ void TextAutomatonBuilder::add_step(uint32_t from, uint32_t to, Pass pass) {
   states[from].steps.push_back({to, pass});
 }
 
-std::vector<uint32_t> TextAutomatonBuilder::closure(std::vector<uint32_t> set,
-                                                    bool at_start) const {
-  // A state's number times two, and one where the end of the text has been
-  // asserted.
-  std::vector<uint32_t> queue = set;
-  std::sort(set.begin(), set.end());
-  while (!queue.empty()) {
-    const uint32_t item = queue.back();
-    queue.pop_back();
-    for (const Step step : states[item / 2].steps) {
-      if (step.pass == Pass::AtStart && !at_start)
-        continue;
-      const uint32_t next =
-          step.to * 2 + (step.pass == Pass::AtEnd ? 1 : item % 2);
-      const auto place = std::lower_bound(set.begin(), set.end(), next);
-      if (place != set.end() && *place == next)
-        continue;
-      set.insert(place, next);
-      queue.push_back(next);
-    }
-  }
-  return set;
-}
+/// Makes an automaton deterministic. An item is a state's number times two, and
+/// one where the end of the text has been asserted.
+class TextSubsets {
+public:
+  TextSubsets(const TextAutomatonBuilder &builder, uint32_t end)
+      : states(builder.states), end(end), mark(2 * builder.states.size()) {}
 
-TextAutomaton TextAutomatonBuilder::build(uint32_t start, uint32_t end) const {
-  std::map<std::vector<uint32_t>, uint32_t> numbers;
-  std::vector<const std::vector<uint32_t> *> sets;
-  size_t items = 0;
-  const auto number = [&](std::vector<uint32_t> set) {
+  TextAutomaton run(uint32_t start) {
+    number({start * 2}, /*at_start=*/true);
+    std::vector<State> result;
+    for (size_t at = 0; at < sets.size(); ++at)
+      result.push_back(make_state(*sets[at]));
+    return TextAutomaton(std::move(result));
+  }
+
+private:
+  using Set = std::vector<uint32_t>;
+  using Edge = TextAutomatonBuilder::Edge;
+
+  struct Hash {
+    size_t operator()(const Set &set) const {
+      uint64_t hash = set.size();
+      for (const uint32_t item : set)
+        hash = (hash ^ item) * 0x9E3779B97F4A7C15u;
+      return hash ^ hash >> 32;
+    }
+  };
+
+  /// The items that are reached without a character, as far as they matter:
+  /// those with edges, and the end.
+  Set closure(Set queue, bool at_start) {
+    ++generation;
+    Set result;
+    for (const uint32_t item : queue)
+      mark[item] = generation;
+    while (!queue.empty()) {
+      const uint32_t item = queue.back();
+      queue.pop_back();
+      check_count(++visits / visits_per_state);
+      const auto &state = states[item / 2];
+      if (item / 2 == end || (!state.edges.empty() && item % 2 == 0))
+        result.push_back(item);
+      for (const auto &step : state.steps) {
+        if (step.pass == TextAutomatonBuilder::Pass::AtStart && !at_start)
+          continue;
+        const bool ended =
+            step.pass == TextAutomatonBuilder::Pass::AtEnd || item % 2 == 1;
+        const uint32_t next = step.to * 2 + (ended ? 1 : 0);
+        if (mark[next] == generation)
+          continue;
+        mark[next] = generation;
+        queue.push_back(next);
+      }
+    }
+    std::sort(result.begin(), result.end());
+    return result;
+  }
+
+  uint32_t number(Set items, bool at_start) {
     const auto [entry, added] =
-        numbers.try_emplace(std::move(set), static_cast<uint32_t>(sets.size()));
+        numbers.try_emplace(closure(std::move(items), at_start),
+                            static_cast<uint32_t>(sets.size()));
     if (added) {
       sets.push_back(&entry->first);
-      items += entry->first.size();
       check_count(sets.size());
-      check_count(items / 100);
     }
     return entry->second;
-  };
-  number(closure({start * 2}, /*at_start=*/true));
-  std::vector<TextAutomaton::State> result;
-  for (size_t at = 0; at < sets.size(); ++at) {
-    TextAutomaton::State state;
+  }
+
+  State make_state(const Set &set) {
+    State state;
     std::vector<Edge> edges;
     std::vector<uint32_t> bounds;
-    for (const uint32_t item : *sets[at]) {
+    for (const uint32_t item : set) {
       state.accepting |= item / 2 == end;
       if (item % 2)
         continue;
@@ -339,18 +372,28 @@ TextAutomaton TextAutomatonBuilder::build(uint32_t start, uint32_t end) const {
         open.push_back(edges[begun]);
       if (open.empty())
         continue;
-      std::vector<uint32_t> targets;
+      Set targets;
       for (const Edge &edge : open)
         targets.push_back(edge.to * 2);
       std::sort(targets.begin(), targets.end());
       targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
-      append_transition(
-          state.transitions,
-          {range, number(closure(std::move(targets), /*at_start=*/false))});
+      append_transition(state.transitions, {range, number(std::move(targets),
+                                                          /*at_start=*/false)});
     }
-    result.push_back(std::move(state));
+    return state;
   }
-  return TextAutomaton(std::move(result));
+
+  const std::vector<TextAutomatonBuilder::State> &states;
+  const uint32_t end;
+  std::vector<uint32_t> mark;
+  uint32_t generation = 0;
+  std::unordered_map<Set, uint32_t, Hash> numbers;
+  std::vector<const Set *> sets;
+  size_t visits = 0;
+};
+
+TextAutomaton TextAutomatonBuilder::build(uint32_t start, uint32_t end) const {
+  return TextSubsets(*this, end).run(start);
 }
 
 } // namespace baton

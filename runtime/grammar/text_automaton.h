@@ -39,7 +39,7 @@ public:
   };
 
   /// Of more states Error is thrown: they would take minutes and gigabytes.
-  static constexpr size_t most_states = 50'000;
+  static constexpr size_t most_states = 20'000;
 
   TextAutomaton() = default;
   /// Of any deterministic states; those that no text needs are left out.
@@ -81,6 +81,8 @@ public:
   TextAutomaton build(uint32_t start, uint32_t end) const;
 
 private:
+  friend class TextSubsets;
+
   struct Edge {
     CharacterRange range;
     uint32_t to;
@@ -93,8 +95,6 @@ private:
     std::vector<Edge> edges;
     std::vector<Step> steps;
   };
-
-  std::vector<uint32_t> closure(std::vector<uint32_t> set, bool at_start) const;
 
   std::vector<State> states;
 };
