@@ -279,9 +279,21 @@ void BatchDriver::take_rows(Sequence &sequence) {
   sequence.computed = end;
   sequence.reached = std::max(sequence.reached, end);
   publish_pages(sequence);
+  if (fresh < std::min(end, job.prompt_size))
+    report_prompt(sequence);
   // The others find the prompt's pages.
   if (end >= job.prompt_size)
     let_others_wait(job);
+}
+
+/// What is computed again is not reported again.
+void BatchDriver::report_prompt(const Sequence &sequence) const {
+  const Job &job = sequence.job;
+  if (hooks.on_prompt && sequence.index == 0)
+    hooks.on_prompt(job.request,
+                    {.tokens = job.prompt_size,
+                     .cached = job.cached_tokens,
+                     .done = std::min(sequence.reached, job.prompt_size)});
 }
 
 /// Those that were held for the first one.
@@ -475,7 +487,10 @@ bool BatchDriver::admit(Sequence &sequence) {
   running.insert(younger.base(), &sequence);
   while (sequence.page_count < wanted)
     set_page(sequence, sequence.page_count++, pages.take());
+  const bool begins = sequence.reached == 0;
   count_found(sequence, 0);
+  if (begins)
+    report_prompt(sequence);
   write_changes(sequence);
   write_mask(sequence);
   return true;

@@ -66,6 +66,11 @@ struct BatchHooks {
   std::function<void(const BatchRequest &request, uint32_t choice,
                      int32_t token, std::span<const TokenLogprob> logprobs)>
       on_token = {};
+  /// A request's first continuation begins, or a step has computed some of its
+  /// prompt.
+  std::function<void(const BatchRequest &request,
+                     const PromptProgress &progress)>
+      on_prompt = {};
   /// The program ends; see BatchDriver::has_work().
   std::function<void()> on_finish = {};
 };
@@ -144,6 +149,7 @@ private:
   // What came of a step.
   void take_results();
   void take_rows(Sequence &sequence);
+  void report_prompt(const Sequence &sequence) const;
   void publish_pages(Sequence &sequence);
   void take_draws(Sequence &sequence, std::span<const BatonDraw> draws);
   void take_token(Sequence &sequence, const BatonDraw &draw);

@@ -62,6 +62,12 @@ struct BatchRequest {
   uint32_t part = 0;
 };
 
+/// Of a prompt: its tokens, those that were found, and those that were found or
+/// computed.
+struct PromptProgress {
+  uint64_t tokens = 0, cached = 0, done = 0;
+};
+
 enum class BatchFinish { Stop, Length, Error, Cancelled };
 /// "stop", "length", "error" or "cancelled".
 std::string_view batch_finish_name(BatchFinish finish);

@@ -9,6 +9,7 @@
 #include "runtime/serve/http_server.h"
 #include "runtime/serve/metrics.h"
 #include "runtime/serve/served_model.h"
+#include "runtime/serve/timings.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,6 +24,8 @@ namespace baton {
 /// Tokens of an answer, as OpenAI's "usage" has them.
 struct Usage {
   uint64_t prompt = 0, cached = 0, generated = 0;
+  /// Of the whole, and of nothing without one.
+  Timings timings = {};
 
   nlohmann::ordered_json json() const;
 };
@@ -43,6 +46,8 @@ public:
 
   /// The engine has all of them.
   virtual void begin() {}
+  /// Of the prompt of a request.
+  virtual void on_prompt(uint32_t, const PromptProgress &) {}
   virtual void on_token(uint32_t part, uint32_t choice, int32_t token,
                         std::span<const TokenLogprob> logprobs) = 0;
   /// A request is done; after the last one comes end().
@@ -61,6 +66,9 @@ public:
   std::vector<std::string> ids;
   size_t left = 0;
   Usage usage;
+  AnswerClock clock;
+  /// Whether what was asked for should come to an end now.
+  bool wants_end = false;
   Clock::time_point arrived = Clock::now(), latest_token = {};
   /// Whether begin() was called, and whether the client has left.
   bool begun_once = false, gone = false;

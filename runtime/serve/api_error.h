@@ -20,6 +20,8 @@ struct ApiError : Error {
 
   unsigned status;
   std::string type;
+  /// Further keys of the error; they come instead of others of their name.
+  nlohmann::ordered_json more = nlohmann::ordered_json::object();
 };
 
 /// What a client has to change.
@@ -35,6 +37,11 @@ inline ApiError overloaded(const std::string &message) {
 }
 inline ApiError server_fault(const std::string &message) {
   return {500, "server_error", message};
+}
+
+/// What no request of this server gets.
+inline ApiError not_supported(const std::string &message) {
+  return {501, "not_supported_error", message};
 }
 
 /// {"error": {"message": ..., "type": ..., "param": ..., "code": ...}}

@@ -25,11 +25,12 @@ Json error_json(const ApiError &error) {
   if (colon != std::string::npos && error.status == 400 &&
       message.find_first_of(" \"") > colon)
     key = message.substr(0, colon);
-  return {{"error",
-           {{"message", message},
-            {"type", error.type},
-            {"param", key},
-            {"code", error.status}}}};
+  Json json = {{"message", message},
+               {"type", error.type},
+               {"param", key},
+               {"code", error.status}};
+  json.update(error.more);
+  return {{"error", std::move(json)}};
 }
 
 Json parse_body(std::string_view text) {

@@ -21,7 +21,9 @@ ChatAnswer::ChatAnswer(std::shared_ptr<HttpExchange> exchange,
                                BatchRequest &&request, const ChatOutput &output,
                                std::unique_ptr<ChatWriter> writer)
     : Answer(std::move(exchange), std::move(model), {}),
-      streams(output.streams), wants_logprobs(request.logprobs.has_value()),
+      streams(output.streams), shows_progress(output.shows_progress),
+      shows_timings(output.shows_timings),
+      wants_logprobs(request.logprobs.has_value()),
       stop_tokens(request.stop_tokens), writer(std::move(writer)) {
   for (uint32_t choice = 0; choice < request.n; ++choice) {
     streams_of.push_back({TextStream(this->model->format.tokenizer,
@@ -47,9 +49,18 @@ void ChatAnswer::begin() {
   writer->begin(*exchange, headers);
 }
 
+void ChatAnswer::on_prompt(uint32_t, const PromptProgress &) {
+  if (shows_timings)
+    writer->timings = clock.timings();
+  if (streams && shows_progress)
+    writer->prompt(*exchange, clock.progress_json());
+}
+
 void ChatAnswer::on_token(uint32_t, uint32_t choice, int32_t token,
                               std::span<const TokenLogprob> logprobs) {
   Stream &stream = streams_of[choice];
+  if (shows_timings)
+    writer->timings = clock.timings();
   const bool is_end =
       std::ranges::find(stop_tokens, token) != stop_tokens.end();
   if (wants_logprobs && !logprobs.empty() && !is_end &&

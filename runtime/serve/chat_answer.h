@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ class ChatWriter {
 public:
   virtual ~ChatWriter() = default;
   virtual void begin(HttpExchange &exchange, const HttpHeaders &headers) = 0;
+  /// Of requests that want it, streams only: as AnswerClock has it.
+  virtual void prompt(HttpExchange &, const nlohmann::ordered_json &) {}
   /// `logprobs`: a list of those of tokens since the last call, or null.
   virtual void delta(HttpExchange &exchange, uint32_t choice,
                      const ChatDelta &delta,
@@ -57,6 +60,9 @@ public:
   /// Instead of an end; `begun`: whether there was a beginning.
   virtual void fail(HttpExchange &exchange, const ApiError &error,
                     bool begun) = 0;
+
+  /// So far, of requests that want them beside each delta.
+  std::optional<Timings> timings;
 };
 
 /// What a request asks of its output.
@@ -69,6 +75,8 @@ struct ChatOutput {
   std::vector<int32_t> kept_tokens;
   /// Whether calls are numbered only, and how many there may be.
   bool streams = false;
+  /// Of streams: how far the prompt is, and times beside each delta.
+  bool shows_progress = false, shows_timings = false;
 };
 
 class ChatAnswer : public Answer {
@@ -79,6 +87,7 @@ public:
                  std::unique_ptr<ChatWriter> writer);
 
   void begin() override;
+  void on_prompt(uint32_t part, const PromptProgress &progress) override;
   void on_token(uint32_t part, uint32_t choice, int32_t token,
                 std::span<const TokenLogprob> logprobs) override;
   void on_result(uint32_t part, const BatchResult &result) override;
@@ -96,18 +105,13 @@ private:
   void take(uint32_t choice, std::vector<ChatDelta> &&deltas);
   void take_text(uint32_t choice, const std::string &text, bool is_last);
 
-  const bool streams, wants_logprobs;
+  const bool streams, shows_progress, shows_timings, wants_logprobs;
   const std::vector<int32_t> stop_tokens;
   std::unique_ptr<ChatWriter> writer;
   std::vector<Stream> streams_of;
   std::vector<ChatChoice> choices;
   bool begun = false;
 };
-
-/// That of OpenAI's /v1/chat/completions.
-std::unique_ptr<ChatWriter> make_openai_chat_writer(const ServedModel &model,
-                                                    bool streams,
-                                                    bool include_usage);
 
 } // namespace baton
 

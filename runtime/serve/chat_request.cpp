@@ -95,7 +95,22 @@ ConversationInput read_conversation(const JsonKeys &keys) {
       !input.messages.back().contains("tool_calls");
   input.continues = keys.flag("continue_final_message",
                               is_begun && !keys.has("add_generation_prompt"));
+  if (input.continues && keys.flag("add_generation_prompt", false))
+    throw Error("continue_final_message: the answer is a new message "
+                "(add_generation_prompt) or the end of the last one");
   return input;
+}
+
+std::string write_prompt(const Conversation &conversation,
+                         const JsonKeys &keys) {
+  const ConversationInput input = read_conversation(keys);
+  std::string prompt = conversation.prompt(input);
+  const ToolFormat &format = conversation.tool_format();
+  // Some templates begin reasoning whatever they are told. It ends at once.
+  if (input.arguments.value("enable_thinking", Json()) == false &&
+      find_output_start(format, prompt) == OutputStart::Reasoning)
+    prompt += format.reasoning_close;
+  return prompt;
 }
 
 std::vector<int32_t> sorted(std::vector<int32_t> tokens) {
@@ -114,7 +129,8 @@ std::vector<std::string> chat_keys() {
       {"messages", "max_completion_tokens", "logprobs", "top_logprobs", "tools",
        "tool_choice", "parallel_tool_calls", "reasoning_effort",
        "chat_template_kwargs", "documents", "add_generation_prompt",
-       "continue_final_message", "reasoning_format", "parse_tool_calls"});
+       "continue_final_message", "reasoning_format", "parse_tool_calls",
+       "verbose", "return_progress"});
 }
 
 /// The prompt has its special tokens: the tokenizer adds none but the one that
@@ -204,11 +220,14 @@ find_constraint(const ServedModel &model, const ChatOutput &output,
 
 ChatRequest read_chat_request(const Json &body, const ServedModel &model) {
   ChatRequest result;
-  const JsonKeys keys(body, chat_keys(), result.ignored_keys);
+  const Json whole = complete_body(body, model);
+  const JsonKeys keys(whole, chat_keys(), result.ignored_keys);
   const Conversation &conversation = conversation_of(model);
   const ToolFormat &format = conversation.tool_format();
   const ToolChoice choice = read_tool_choice(keys);
-  const std::string prompt = conversation.prompt(read_conversation(keys));
+  const std::string prompt = write_prompt(conversation, keys);
+  if (keys.flag("verbose", false))
+    result.shown_prompt = prompt;
 
   BatchRequest &request = result.request;
   request.prompt = encode_prompt(prompt, model);
@@ -222,6 +241,8 @@ ChatRequest read_chat_request(const Json &body, const ServedModel &model) {
 
   ChatOutput &output = result.output;
   output.streams = streaming.streams;
+  output.shows_progress = keys.flag("return_progress", false);
+  output.shows_timings = keys.flag("timings_per_token", false);
   output.format = format;
   output.parser.start = find_output_start(format, prompt);
   output.parser.tools = choice.tools;
@@ -246,10 +267,11 @@ ChatRequest read_chat_request(const Json &body, const ServedModel &model) {
 
 std::string read_chat_prompt(const Json &body, const ServedModel &model) {
   std::vector<std::string> ignored;
-  const JsonKeys keys(body, chat_keys(), ignored);
+  const Json whole = complete_body(body, model);
+  const JsonKeys keys(whole, chat_keys(), ignored);
   const Conversation &conversation = conversation_of(model);
   read_tool_choice(keys);
-  return conversation.prompt(read_conversation(keys));
+  return write_prompt(conversation, keys);
 }
 
 } // namespace baton

@@ -14,6 +14,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,12 +25,18 @@ struct ChatRequest {
   BatchRequest request;
   ChatOutput output;
   bool include_usage = false;
+  /// Of requests with "verbose": what the messages have become.
+  std::optional<std::string> shown_prompt = {};
   std::vector<std::string> ignored_keys;
 };
 
 /// Throws Error that begins with the key at fault.
 ChatRequest read_chat_request(const nlohmann::ordered_json &body,
                               const ServedModel &model);
+
+/// Writes answers of OpenAI's /v1/chat/completions.
+std::unique_ptr<ChatWriter> make_openai_chat_writer(const ServedModel &model,
+                                                    const ChatRequest &request);
 
 /// The prompt alone, as /apply-template shows it.
 std::string read_chat_prompt(const nlohmann::ordered_json &body,

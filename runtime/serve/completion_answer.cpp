@@ -100,6 +100,7 @@ public:
         Json chunk = base();
         chunk["choices"] = Json::array();
         chunk["usage"] = of.json();
+        chunk["timings"] = of.timings.json();
         exchange->write(event_text(chunk));
       }
       exchange->write("data: [DONE]\n\n");
@@ -117,6 +118,7 @@ public:
       body["choices"].push_back(std::move(json));
     }
     body["usage"] = of.json();
+    body["timings"] = of.timings.json();
     exchange->respond({.body = json_text(body), .headers = headers});
   }
 
@@ -243,7 +245,8 @@ private:
 CompletionRequest read_completion_request(const Json &body,
                                           const ServedModel &model) {
   CompletionRequest result;
-  const JsonKeys keys(body,
+  const Json whole = complete_body(body, model);
+  const JsonKeys keys(whole,
                       with_common_keys({"prompt", "logprobs", "echo", "best_of",
                                         "suffix", "add_special_tokens"}),
                       result.ignored_keys);

@@ -3,6 +3,7 @@
 
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/chat_answer.h"
+#include "runtime/serve/chat_request.h"
 
 #include <utility>
 
@@ -14,13 +15,18 @@ using Json = nlohmann::ordered_json;
 
 class OpenAIChatWriter : public ChatWriter {
 public:
-  OpenAIChatWriter(const ServedModel &model, bool streams, bool include_usage)
+  OpenAIChatWriter(const ServedModel &model, const ChatRequest &request)
       : id(random_id("chatcmpl-")), created(unix_time()), model(model.name),
-        fingerprint(model.fingerprint), streams(streams),
-        include_usage(include_usage) {}
+        fingerprint(model.fingerprint), streams(request.output.streams),
+        include_usage(request.include_usage),
+        shown_prompt(request.shown_prompt) {}
 
   void begin(HttpExchange &exchange, const HttpHeaders &headers) override {
     exchange.begin_stream("text/event-stream", headers);
+  }
+
+  void prompt(HttpExchange &exchange, const Json &progress) override {
+    write(exchange, 0, Json::object(), nullptr, nullptr, progress);
   }
 
   void delta(HttpExchange &exchange, uint32_t choice, const ChatDelta &delta,
@@ -65,6 +71,7 @@ public:
         Json chunk = base("chat.completion.chunk");
         chunk["choices"] = Json::array();
         chunk["usage"] = usage.json();
+        chunk["timings"] = usage.timings.json();
         exchange.write(event_text(chunk));
       }
       exchange.write("data: [DONE]\n\n");
@@ -75,6 +82,9 @@ public:
     for (size_t i = 0; i < choices.size(); ++i)
       body["choices"].push_back(choice_json(i, choices[i]));
     body["usage"] = usage.json();
+    body["timings"] = usage.timings.json();
+    if (shown_prompt)
+      body["__verbose"] = {{"prompt", *shown_prompt}};
     exchange.respond({.body = json_text(body), .headers = headers});
   }
 
@@ -97,7 +107,8 @@ private:
   }
 
   void write(HttpExchange &exchange, uint32_t choice, Json &&change,
-             const Json &logprobs, Json &&finish_reason) {
+             const Json &logprobs, Json &&finish_reason,
+             const Json &progress = nullptr) {
     if (begun.size() <= choice)
       begun.resize(choice + 1);
     std::string text;
@@ -106,9 +117,13 @@ private:
       text += event_text(chunk(choice, {{"role", "assistant"}, {"content", ""}},
                                nullptr, nullptr));
     }
-    text += event_text(
-        chunk(choice, std::move(change), logprobs, std::move(finish_reason)));
-    exchange.write(std::move(text));
+    Json own =
+        chunk(choice, std::move(change), logprobs, std::move(finish_reason));
+    if (timings)
+      own["timings"] = timings->json();
+    if (!progress.is_null())
+      own["prompt_progress"] = progress;
+    exchange.write(text + event_text(own));
   }
 
   Json chunk(uint32_t choice, Json &&change, const Json &logprobs,
@@ -152,16 +167,16 @@ private:
   const int64_t created;
   const std::string model, fingerprint;
   const bool streams, include_usage;
+  const std::optional<std::string> shown_prompt;
   /// Which choices have had a first chunk.
   std::vector<bool> begun;
 };
 
 } // namespace
 
-std::unique_ptr<ChatWriter> make_openai_chat_writer(const ServedModel &model,
-                                                    bool streams,
-                                                    bool include_usage) {
-  return std::make_unique<OpenAIChatWriter>(model, streams, include_usage);
+std::unique_ptr<ChatWriter>
+make_openai_chat_writer(const ServedModel &model, const ChatRequest &request) {
+  return std::make_unique<OpenAIChatWriter>(model, request);
 }
 
 } // namespace baton

@@ -6,6 +6,7 @@
 #include "runtime/batch/sampling_json.h"
 #include "runtime/batch/token_json.h"
 #include "runtime/error.h"
+#include "runtime/serve/api_error.h"
 
 #include <algorithm>
 #include <array>
@@ -34,6 +35,42 @@ with_common_keys(std::initializer_list<const char *> own) {
                           "stop_token_ids", "ignore_eos", "repeat_penalty"})
     keys.emplace_back(key);
   return keys;
+}
+
+Json complete_body(const Json &body, const ServedModel &model) {
+  Json whole = body;
+  auto has = [&](const char *key) {
+    const auto found = whole.find(key);
+    return found != whole.end() && !found->is_null();
+  };
+  if (has("n_predict") && !has("max_tokens"))
+    whole["max_tokens"] = whole["n_predict"];
+  whole.erase("n_predict");
+  for (const auto &[key, value] : model.defaults.items())
+    if (!has(key.c_str()) &&
+        !(key == "max_tokens" && has("max_completion_tokens")))
+      whole[key] = value;
+  if (has("top_k") && whole["top_k"] == -1)
+    whole["top_k"] = 0;
+  return whole;
+}
+
+void expect_positions(const BatchRequest &request, const ServedModel &model,
+                      const std::string &prompt_key) {
+  const uint64_t size = request.prompt.size();
+  const uint32_t positions = model.format.shape.max_positions;
+  if (request.is_only_scored() || size < positions)
+    return;
+  ApiError error = invalid_request(
+      prompt_key + ": its " + std::to_string(size) +
+      " tokens and a new one exceed the " + std::to_string(positions) +
+      " positions of a text; the request exceeds the available context size, "
+      "which --max-seq sets when the program is compiled");
+  error.type = "exceed_context_size_error";
+  error.more = {{"code", "context_length_exceeded"},
+                {"n_prompt_tokens", size},
+                {"n_ctx", positions}};
+  throw error;
 }
 
 /// -1 is for all that fit.

@@ -20,6 +20,16 @@ namespace baton {
 std::vector<std::string>
 with_common_keys(std::initializer_list<const char *> own);
 
+/// A body with what `model.defaults` says of keys that it has not, and with
+/// llama.cpp's "n_predict" as "max_tokens" and top_k -1 as 0.
+nlohmann::ordered_json complete_body(const nlohmann::ordered_json &body,
+                                     const ServedModel &model);
+
+/// Throws ApiError, by which clients know that a conversation has become too
+/// long, where there is no position left for a new token.
+void expect_positions(const BatchRequest &request, const ServedModel &model,
+                      const std::string &prompt_key);
+
 /// Reads those of sampling, "priority", "stop_token_ids", "ignore_eos" and
 /// "max_tokens", of which there are `usual_tokens` without, and at least so
 /// many. A seed that is not given is random.

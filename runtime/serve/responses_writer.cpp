@@ -109,6 +109,11 @@ public:
     write(exchange, "response.in_progress", {{"response", base}});
   }
 
+  void prompt(HttpExchange &exchange, const Json &progress) override {
+    write(exchange, "response.in_progress",
+          {{"response", base}, {"prompt_progress", progress}});
+  }
+
   void delta(HttpExchange &exchange, uint32_t, const ChatDelta &delta,
              const Json &logprobs) override {
     switch (delta.kind) {
@@ -160,6 +165,8 @@ public:
     base["usage"] = usage_json(usage, choice);
     if (!streams)
       return exchange.respond({.body = json_text(base), .headers = headers});
+    if (timings)
+      timings = usage.timings;
     write(exchange, "response." + status, {{"response", base}});
     exchange.end();
   }
@@ -223,6 +230,8 @@ private:
   void write(HttpExchange &exchange, const std::string &name, Json &&values) {
     Json data = {{"type", name}, {"sequence_number", sequence_number++}};
     data.update(values);
+    if (timings)
+      data["timings"] = timings->json();
     exchange.write(event_text(name, data));
   }
 

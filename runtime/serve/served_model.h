@@ -9,6 +9,8 @@
 #include "runtime/decode/sampler.h"
 #include "runtime/serve/constraints.h"
 
+#include <nlohmann/json.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -32,6 +34,8 @@ struct ServedModel {
   /// What the checkpoint recommends (generation_config.json), else that every
   /// token is as likely as the model says.
   SamplingOptions sampling;
+  /// Keys of requests that do not have them.
+  nlohmann::ordered_json defaults = nlohmann::ordered_json::object();
   /// How it writes conversations; without, `no_conversation` says why.
   std::shared_ptr<const Conversation> conversation;
   std::string no_conversation;

@@ -11,6 +11,7 @@
 #include "runtime/serve/completion_answer.h"
 #include "runtime/serve/dialects.h"
 #include "runtime/serve/page.h"
+#include "runtime/serve/request_keys.h"
 
 #include <algorithm>
 #include <array>
@@ -184,7 +185,14 @@ void Service::take(const EngineEvent &event) {
   Answer &answer = *place.answer;
   if (!std::exchange(answer.begun_once, true) && !answer.gone)
     answer.begin();
+  if (event.prompt) {
+    answer.clock.on_prompt(*event.prompt);
+    if (!answer.gone)
+      answer.on_prompt(place.part, *event.prompt);
+    return;
+  }
   if (!event.result) {
+    answer.clock.on_token();
     if (place.part == 0 && event.choice == 0) {
       const auto now = Answer::Clock::now();
       using Seconds = std::chrono::duration<double>;
@@ -197,6 +205,9 @@ void Service::take(const EngineEvent &event) {
     }
     if (!answer.gone)
       answer.on_token(place.part, event.choice, event.token, event.logprobs);
+    if (std::exchange(answer.wants_end, false))
+      for (const std::string &id : answer.ids)
+        engine.cancel(id);
     return;
   }
   count(answer, *event.result);
@@ -206,8 +217,12 @@ void Service::take(const EngineEvent &event) {
     answer.usage.generated += choice.tokens.size();
   if (!answer.gone)
     answer.on_result(place.part, *event.result);
-  if (--answer.left == 0 && !answer.gone)
-    answer.end(answer.usage);
+  if (--answer.left > 0 || answer.gone)
+    return;
+  answer.usage.timings = answer.clock.timings();
+  answer.usage.timings.cached = answer.usage.cached;
+  answer.usage.timings.prompt = answer.usage.prompt - answer.usage.cached;
+  answer.end(answer.usage);
 }
 
 void Service::count(const Answer &answer, const BatchResult &result) {
@@ -380,6 +395,7 @@ void Service::version(const Exchange &exchange) {
 void Service::converse(const Exchange &exchange, const Body &chat,
                        const MakeWriter &make_writer) {
   ChatRequest request = read_chat_request(chat, *model);
+  expect_positions(request.request, *model, "messages");
   if (auto fault =
           find_request_fault(request.request, model->format.shape, "messages"))
     throw Error(*fault);
@@ -394,8 +410,7 @@ void Service::converse(const Exchange &exchange, const Body &chat,
 void Service::chat_completions(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
     converse(exchange, body, [&](const ChatRequest &request) {
-      return make_openai_chat_writer(*model, request.output.streams,
-                                     request.include_usage);
+      return make_openai_chat_writer(*model, request);
     });
   });
 }
@@ -430,9 +445,11 @@ void Service::responses(const Exchange &exchange) {
 void Service::completions(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
     CompletionRequest request = read_completion_request(body, *model);
-    for (const BatchRequest &own : request.requests)
+    for (const BatchRequest &own : request.requests) {
+      expect_positions(own, *model, "prompt");
       if (auto fault = find_request_fault(own, model->format.shape))
         throw Error(*fault);
+    }
     const std::vector<std::string> ignored = request.ignored_keys;
     auto answer = make_completion_answer(exchange, model, std::move(request));
     answer->ignore(ignored);

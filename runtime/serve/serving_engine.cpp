@@ -63,6 +63,11 @@ ServingEngine::ServingEngine(Execution &execution, const BatchCapacities &shape,
                        .token = token,
                        .logprobs = {logprobs.begin(), logprobs.end()}});
                },
+           .on_prompt =
+               [this](const BatchRequest &request,
+                      const PromptProgress &progress) {
+                 push({.tag = request.tag, .prompt = progress});
+               },
            .on_finish = [this] { ended = true; }}),
       thread([this] { run(); }) {}
 

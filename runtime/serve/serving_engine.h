@@ -20,13 +20,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 namespace baton {
 
-/// A token of a request, or, with a result, its end.
+/// A token of a request; or, with a prompt's progress, that; or, with a result,
+/// its end.
 struct EngineEvent {
   uint64_t tag = 0;
   uint32_t choice = 0;
@@ -34,6 +36,7 @@ struct EngineEvent {
   /// If wanted: of the token, then of likely ones.
   std::vector<TokenLogprob> logprobs = {};
   std::unique_ptr<BatchResult> result = {};
+  std::optional<PromptProgress> prompt = {};
 };
 
 /// What each worker did in a few steps in a row.
