@@ -39,18 +39,38 @@ ApiError key_wanted() {
           "this server wants a key: Authorization: Bearer KEY"};
 }
 
+/// "http://localhost:3000" and such: of this machine, at any port.
+static bool is_local(std::string_view origin) {
+  const size_t scheme = origin.find("://");
+  if (scheme == std::string_view::npos)
+    return false;
+  std::string_view host = origin.substr(scheme + 3);
+  if (const size_t port = host.rfind(':');
+      port != std::string_view::npos && host.find(']', port) == host.npos)
+    host = host.substr(0, port);
+  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+}
+
 HttpHeaders origin_headers(const HttpRequest &request,
                            const std::vector<std::string> &origins) {
   const std::string origin(request.header("Origin"));
-  if (origin.empty() || (std::ranges::find(origins, "*") == origins.end() &&
-                         std::ranges::find(origins, origin) == origins.end()))
+  auto allows = [&](const std::string &own) {
+    return own == "*" || own == origin ||
+           (own == "localhost" && is_local(origin));
+  };
+  if (origin.empty() || std::ranges::none_of(origins, allows))
     return {};
   HttpHeaders headers = {{"Access-Control-Allow-Origin", origin},
                          {"Access-Control-Allow-Credentials", "true"},
                          {"Vary", "Origin"}};
   if (request.method == "OPTIONS") {
-    headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
-    headers.emplace_back("Access-Control-Allow-Headers", "*");
+    headers.emplace_back("Access-Control-Allow-Methods",
+                         "GET, POST, DELETE, OPTIONS");
+    // To a browser "*" is all but Authorization.
+    const std::string_view wanted =
+        request.header("Access-Control-Request-Headers");
+    headers.emplace_back("Access-Control-Allow-Headers",
+                         wanted.empty() ? "*" : std::string(wanted));
   }
   return headers;
 }

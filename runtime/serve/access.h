@@ -21,7 +21,8 @@ bool has_key(const HttpRequest &request, const std::vector<std::string> &keys);
 /// What one without is told.
 ApiError key_wanted();
 
-/// What lets a page of one of the origins read the answer (CORS); "*" is all.
+/// What lets a page of one of the origins read the answer (CORS); "*" is all,
+/// "localhost" those of this machine, at any port.
 HttpHeaders origin_headers(const HttpRequest &request,
                            const std::vector<std::string> &origins);
 

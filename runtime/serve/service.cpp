@@ -46,15 +46,28 @@ const std::vector<Service::Route> &Service::routes() {
       {"POST", "/v1/chat/completions", &Service::chat_completions},
       {"POST", "/chat/completions", &Service::chat_completions},
       {"POST", "/v1/completions", &Service::completions},
-      {"POST", "/completions", &Service::completions},
+      {"POST", "/completions", &Service::llama_completions},
+      {"POST", "/completion", &Service::llama_completions},
       {"POST", "/v1/messages", &Service::messages},
       {"POST", "/v1/messages/count_tokens", &Service::count_tokens},
+      {"POST", "/v1/chat/completions/input_tokens",
+       &Service::count_chat_tokens},
+      {"POST", "/chat/completions/input_tokens", &Service::count_chat_tokens},
+      {"POST", "/v1/responses/input_tokens", &Service::count_response_tokens},
       {"POST", "/v1/responses", &Service::responses},
       {"POST", "/responses", &Service::responses},
       {"POST", "/tokenize", &Service::tokenize},
       {"POST", "/detokenize", &Service::detokenize},
       {"POST", "/apply-template", &Service::apply_template},
       {"GET", "/tokenizer_info", &Service::tokenizer_info},
+      {"GET", "/props", &Service::props},
+      {"GET", "/slots", &Service::slots},
+      {"POST", "/infill", &Service::unsupported},
+      {"POST", "/v1/embeddings", &Service::unsupported},
+      {"POST", "/embeddings", &Service::unsupported},
+      {"POST", "/embedding", &Service::unsupported},
+      {"POST", "/v1/rerank", &Service::unsupported},
+      {"POST", "/rerank", &Service::unsupported},
   };
   return all;
 }
@@ -125,7 +138,7 @@ void Service::handle(const Exchange &exchange) {
 void Service::dispatch(const Exchange &exchange) {
   const HttpRequest &request = exchange->request();
   if (request.method == "OPTIONS")
-    return exchange->respond({.status = 204});
+    return exchange->respond({.status = 200});
   const Route *found = nullptr;
   bool is_path = false;
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
@@ -424,11 +437,27 @@ void Service::messages(const Exchange &exchange) {
   });
 }
 
+static void respond_count(HttpExchange &exchange, const Json &chat,
+                          const ServedModel &model) {
+  const ChatRequest request = read_chat_request(chat, model);
+  respond(exchange, {{"input_tokens", request.request.prompt.size()}});
+}
+
+void Service::count_chat_tokens(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    respond_count(*exchange, body, *model);
+  });
+}
+
 void Service::count_tokens(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    const ChatRequest request =
-        read_chat_request(chat_of_messages(body), *model);
-    respond(*exchange, {{"input_tokens", request.request.prompt.size()}});
+    respond_count(*exchange, chat_of_messages(body), *model);
+  });
+}
+
+void Service::count_response_tokens(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    respond_count(*exchange, chat_of_responses(body), *model);
   });
 }
 

@@ -104,6 +104,12 @@ private:
   void detokenize(const Exchange &exchange);
   void apply_template(const Exchange &exchange);
   void tokenizer_info(const Exchange &exchange);
+  void count_chat_tokens(const Exchange &exchange);
+  void count_response_tokens(const Exchange &exchange);
+  void llama_completions(const Exchange &exchange);
+  void props(const Exchange &exchange);
+  void slots(const Exchange &exchange);
+  void unsupported(const Exchange &exchange);
 
   /// Calls `answer` with the body, by one of the other threads; what it throws
   /// becomes the answer.

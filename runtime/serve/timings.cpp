@@ -22,9 +22,8 @@ TimingsJson Timings::json() const {
           {"predicted_per_second", ratio(1e3, generated_ms) * steps}};
 }
 
-static double
-milliseconds_between(std::chrono::steady_clock::time_point begin,
-                     std::chrono::steady_clock::time_point end) {
+static double milliseconds_between(std::chrono::steady_clock::time_point begin,
+                                   std::chrono::steady_clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
 }
 
