@@ -1339,7 +1339,10 @@ const chat = {
   saveSoon() {
     const { conversation } = this;
     clearTimeout(this.saveTimer);
-    this.saveTimer = setTimeout(() => conversations.save(conversation), 300);
+    this.saveTimer = setTimeout(() => {
+      conversations.save(conversation);
+      shell.showAddress();
+    }, 300);
   },
 
   append(message) {
@@ -1453,10 +1456,8 @@ const textView = {
       conversation.text = area.value;
       delete conversation.before;
       if (!conversation.isNamed) conversation.title = titleOf(conversation);
-      chat.conversation = conversation;
       chat.saveSoon();
       this.showState();
-      shell.showAddress();
     });
     area.addEventListener("keydown", event => {
       if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -1935,7 +1936,11 @@ const shell = {
     this.focusField();
   },
 
-  focusField() { byId(chat.conversation.kind === "text" ? "text-area" : "input").focus(); },
+  focusField() {
+    // On a telephone a keyboard would cover half of the page before anybody wants to write.
+    if (matchMedia("(pointer: coarse)").matches) return;
+    byId(chat.conversation.kind === "text" ? "text-area" : "input").focus();
+  },
 
   showList() {
     const list = conversations.list();

@@ -41,7 +41,8 @@ class Browser:
         # Chromium reads descriptor 3 and writes 4. The shell puts them there, whatever their numbers are.
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "bash", *self.command],
-            pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
         os.close(theirs_in)
         os.close(theirs_out)
         return self

@@ -11,8 +11,9 @@ import time
 POLICY = ("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
           "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 
-PHASES = ["embed_tokens", "layers.self_attn.q_proj+k_proj+v_proj", "layers.self_attn.attention", "layers.self_attn.o_proj.residual",
-          "layers.mlp.gate_up", "layers.mlp.down_proj.residual", "lm_head", "advance"]
+PHASES = ["embed_tokens", "layers.self_attn.q_proj+k_proj+v_proj", "layers.self_attn.attention",
+          "layers.self_attn.o_proj.residual", "layers.mlp.gate_up", "layers.mlp.down_proj.residual",
+          "lm_head", "advance"]
 
 MARKDOWN = """# A title
 
@@ -56,7 +57,10 @@ def page_text(folder):
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             return file.read()
 
-    return read("page.html").replace("{{style}}", read("page.css"), 1).replace("{{script}}", read("page.js"), 1)
+    # page.cpp says which scripts there are, in their order.
+    scripts = re.findall(r"page/(\w+\.js)\.inc", read("../page.cpp"))
+    return (read("page.html").replace("{{style}}", read("page.css"), 1)
+            .replace("{{script}}", "".join(map(read, scripts)), 1))
 
 
 class StandIn:
@@ -109,7 +113,8 @@ class StandIn:
         handler.close_connection = True
 
     def refuse(self, handler, status, message):
-        self.answer(handler, {"error": {"message": message, "type": "invalid_request_error", "param": None, "code": status}}, status)
+        error = {"message": message, "type": "invalid_request_error", "param": None, "code": status}
+        self.answer(handler, {"error": error}, status)
 
     def is_allowed(self, handler):
         return self.key is None or handler.headers.get("Authorization") == f"Bearer {self.key}"
@@ -134,8 +139,9 @@ class StandIn:
         self.polls += 1
         self.steps += 40
         self.tokens += 300
-        state = {"model": "stand-in", "running": 7, "waiting": 2, "max_running": 16, "max_rows": 64, "used_pages": 37, "pages": 128,
-                 "steps": self.steps, "rows": self.steps * 9, "prompt_tokens": 5000, "cached_tokens": 3000,
+        state = {"model": "stand-in", "running": 7, "waiting": 2, "max_running": 16, "max_rows": 64, "used_pages": 37,
+                 "pages": 128, "steps": self.steps, "rows": self.steps * 9, "prompt_tokens": 5000,
+                 "cached_tokens": 3000,
                  "generated_tokens": self.tokens, "preemptions": 3, "connections": 9}
         if self.has_timeline:
             workers, steps, now = 4, [], 100.0 + self.polls
@@ -144,7 +150,8 @@ class StandIn:
                 for layer in range(5):
                     for place, phase in enumerate(PHASES):
                         length = 4e-5 * (1 + place * 3 % 5) * (1 + (step == 0))
-                        tasks += [[worker, now + worker * 4e-6, now + length * (0.7 + 0.1 * worker), phase] for worker in range(workers)]
+                        tasks += [[worker, now + worker * 4e-6, now + length * (0.7 + 0.1 * worker), phase]
+                                  for worker in range(workers)]
                         now += length
                 steps.append({"begin": begin, "end": now, "rows": 64 if step == 0 else 7, "tasks": tasks})
                 now += 0.001
@@ -180,9 +187,11 @@ class StandIn:
                 write({"choices": [{"index": 0, "finish_reason": None, **change}], "usage": None})
                 time.sleep(self.pause * (20 if "slow" in text else 1))
             finish = "tool_calls" if "call" in text else "length" if "length" in text else "stop"
-            write({"choices": [{"index": 0, **({"delta": {}} if is_chat else {"text": ""}), "finish_reason": finish}], "usage": None})
-            write({"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": len(deltas), "total_tokens": 20 + len(deltas),
-                                            "prompt_tokens_details": {"cached_tokens": 16}}})
+            change = {"delta": {}} if is_chat else {"text": ""}
+            write({"choices": [{"index": 0, "finish_reason": finish, **change}], "usage": None})
+            write({"choices": [], "usage": {
+                "prompt_tokens": 20, "completion_tokens": len(deltas), "total_tokens": 20 + len(deltas),
+                "prompt_tokens_details": {"cached_tokens": 16}}})
             write("[DONE]")
         except OSError:
             self.cut += 1
@@ -194,8 +203,10 @@ class StandIn:
         if "reason" in text:
             yield from ({"reasoning_content": word + " "} for word in "First I think about it, then I know.".split())
         if "call" in text:
-            yield {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": {"name": "weather", "arguments": ""}}]}
-            yield from ({"tool_calls": [{"index": 0, "function": {"arguments": part}}]} for part in ('{"city": ', '"Lima"', "}"))
+            function = {"name": "weather", "arguments": ""}
+            yield {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
+            for part in ('{"city": ', '"Lima"', "}"):
+                yield {"tool_calls": [{"index": 0, "function": {"arguments": part}}]}
             return
         answer = MARKDOWN if "markdown" in text else ("word " * 200 if "slow" in text else f"You said: {text}.")
         yield from ({"content": part} for part in re.findall(r"\s*\S+|\s+$", answer))
