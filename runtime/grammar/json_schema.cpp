@@ -18,12 +18,10 @@ namespace baton {
 namespace {
 
 /// Alternatives of one value, with those of the schemas that it combines.
-constexpr size_t most_alternatives = 2000;
+constexpr size_t most_alternatives = 500;
 /// Places in an object, by properties and how many are written.
 constexpr size_t most_places = 50'000;
 constexpr size_t most_rules = 20'000;
-/// Arrays and objects in a member of enum; each takes frames of the stack.
-constexpr int deepest_value = 100;
 
 GrammarPart optional_row(GrammarPart part, uint32_t least, uint32_t most) {
   return grammar_part(GrammarNode::Repeat{std::move(part), least, most});
@@ -147,9 +145,6 @@ private:
           });
     }
     const SchemaShape shape(conjunction, options.strict);
-    if (depth > deepest_value)
-      conjunction.bases[0].fail("has a value that is more than " +
-                                std::to_string(deepest_value) + " deep");
     if (depth > 0 && shape.values() &&
         std::none_of(shape.values()->begin(), shape.values()->end(),
                      [&](const SchemaJson *each) { return *each == value; }))
@@ -204,10 +199,22 @@ private:
     range.integer |= !shape.allows(SchemaShape::Fraction);
     if (!shape.numbers_are_limited())
       return range.integer ? text.any_integer() : text.any_number();
-    TextAutomaton language = number_language(range);
-    if (language.empty())
-      return nullptr;
-    return grammar_part(GrammarNode::Text{std::move(language)});
+    std::string key = std::to_string(range.integer) + " " +
+                      std::to_string(range.multiple) + " " +
+                      std::to_string(range.fraction_digits);
+    for (const auto &bound : {range.least, range.most})
+      key += !bound ? " none"
+                    : (bound->exclusive ? " <" : " =") +
+                          std::string(bound->value.negative ? "-" : "") +
+                          bound->value.whole + "." + bound->value.fraction;
+    const auto [entry, added] = numbers_known.try_emplace(key);
+    if (added) {
+      TextAutomaton language = number_language(range);
+      if (!language.empty())
+        entry->second =
+            grammar_part(GrammarNode::Text{std::move(language)});
+    }
+    return entry->second;
   }
 
   GrammarPart string_part(const SchemaShape &shape) {
@@ -395,7 +402,8 @@ private:
   std::map<std::vector<const SchemaJson *>, size_t> numbers;
   std::vector<SchemaPlaces> pending;
   std::vector<GrammarPart> bodies;
-  std::map<std::string, GrammarPart> strings;
+  /// By what is asked of them; a null part, if there are none.
+  std::map<std::string, GrammarPart> strings, numbers_known;
   /// The pointer of the first schema that contradicts itself.
   std::string contradiction;
 };

@@ -18,6 +18,17 @@ namespace {
 /// Of multipleOf: states for each remainder.
 constexpr double largest_multiple = 1000;
 
+/// Arrays and objects in a member of enum; each takes frames of the stack.
+constexpr int deepest_value = 100;
+
+bool is_deeper(const SchemaJson &value, int depth) {
+  return value.is_structured() &&
+         (depth == 0 || std::any_of(value.begin(), value.end(),
+                                    [&](const SchemaJson &part) {
+                                      return is_deeper(part, depth - 1);
+                                    }));
+}
+
 uint8_t type_named(const SchemaPlace &place, const SchemaJson &name) {
   static const std::map<std::string, int> types = {
       {"null", SchemaShape::Null},
@@ -140,6 +151,10 @@ void SchemaShape::read_type(const SchemaPlace &place) {
 
 void SchemaShape::read_values(const SchemaPlace &place) {
   const auto keep = [&](std::vector<const SchemaJson *> own) {
+    for (const SchemaJson *value : own)
+      if (is_deeper(*value, deepest_value))
+        place.fail("has a value that is more than " +
+                   std::to_string(deepest_value) + " deep");
     type_given = true;
     if (!listed) {
       listed = std::move(own);
