@@ -211,8 +211,7 @@ private:
     if (added) {
       TextAutomaton language = number_language(range);
       if (!language.empty())
-        entry->second =
-            grammar_part(GrammarNode::Text{std::move(language)});
+        entry->second = grammar_part(GrammarNode::Text{std::move(language)});
     }
     return entry->second;
   }

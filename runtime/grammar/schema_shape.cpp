@@ -23,10 +23,10 @@ constexpr int deepest_value = 100;
 
 bool is_deeper(const SchemaJson &value, int depth) {
   return value.is_structured() &&
-         (depth == 0 || std::any_of(value.begin(), value.end(),
-                                    [&](const SchemaJson &part) {
-                                      return is_deeper(part, depth - 1);
-                                    }));
+         (depth == 0 ||
+          std::any_of(value.begin(), value.end(), [&](const SchemaJson &part) {
+            return is_deeper(part, depth - 1);
+          }));
 }
 
 uint8_t type_named(const SchemaPlace &place, const SchemaJson &name) {

@@ -106,8 +106,8 @@ TEST(JsonSchema, StringsHaveLengthsPatternsAndFormats) {
           {R"("0.0.0.0")", R"("255.1.20.199")"},
           {R"("256.1.1.1")", R"("1.1.1")", R"("01.1.1.1")"}},
          {R"({"type": "string", "format": "ipv6"})",
-          {R"("::")", R"("1::")", R"("::ffff:1.2.3.4")",
-           R"("1:2:3:4:5:6:7:8")", R"("1:2:3:4:5:6:7::")"},
+          {R"("::")", R"("1::")", R"("::ffff:1.2.3.4")", R"("1:2:3:4:5:6:7:8")",
+           R"("1:2:3:4:5:6:7::")"},
           {R"("1::2::3")", R"("1:2:3:4:5:6:7:8:9")", R"(":1")"}},
          {R"({"type": "string", "format": "uuid"})",
           {R"("01234567-89ab-CDEF-0123-456789abcdef")"},
@@ -133,27 +133,29 @@ TEST(JsonSchema, StringsHaveLengthsPatternsAndFormats) {
 TEST(JsonSchema, LongStringsAreCounted) {
   const Language language(Grammar::json_schema(json::parse(
       R"({"type": "string", "minLength": 700, "maxLength": 2000})")));
-  for (const auto &[length, taken] : {std::pair(699, false), {700, true},
-                                      {1999, true}, {2000, true}, {2001, false}})
+  for (const auto &[length, taken] : {std::pair(699, false),
+                                      {700, true},
+                                      {1999, true},
+                                      {2000, true},
+                                      {2001, false}})
     EXPECT_EQ(language.has('"' + std::string(size_t(length), 'x') + '"'), taken)
         << length;
 }
 
 TEST(JsonSchema, NumbersHaveBounds) {
-  check({{R"({"type": "integer", "minimum": 3, "exclusiveMaximum": 12})",
-          {"3", "11"},
-          {"2", "12", "-5"}},
-         {R"({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5})",
-          {"0.1", "0.5", "0.50"},
-          {"0", "0.0", "0.51", "5e-1"}},
-         {R"({"type": "integer", "multipleOf": 4, "allOf":
+  check(
+      {{R"({"type": "integer", "minimum": 3, "exclusiveMaximum": 12})",
+        {"3", "11"},
+        {"2", "12", "-5"}},
+       {R"({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5})",
+        {"0.1", "0.5", "0.50"},
+        {"0", "0.0", "0.51", "5e-1"}},
+       {R"({"type": "integer", "multipleOf": 4, "allOf":
             [{"multipleOf": 6}]})",
-          {"12", "-24", "0"},
-          {"4", "6"}},
-         {R"({"type": "number", "multipleOf": 0.01})",
-          {"1.25", "1"},
-          {"1.255"}},
-         {R"({"type": "number", "multipleOf": 2})", {"4"}, {"3", "4.5"}}});
+        {"12", "-24", "0"},
+        {"4", "6"}},
+       {R"({"type": "number", "multipleOf": 0.01})", {"1.25", "1"}, {"1.255"}},
+       {R"({"type": "number", "multipleOf": 2})", {"4"}, {"3", "4.5"}}});
 }
 
 TEST(JsonSchema, ArraysHaveItems) {
@@ -186,37 +188,36 @@ TEST(JsonSchema, ArraysHaveItems) {
 }
 
 TEST(JsonSchema, ObjectsHaveProperties) {
-  check(
-      {{R"({"type": "object", "properties": {"a": {"const": 1}, "b":
+  check({{R"({"type": "object", "properties": {"a": {"const": 1}, "b":
            {"const": 2}, "c": {"const": 3}}, "required": ["b"]})",
-        {R"({"b":2})", R"({"a": 1, "b": 2, "c":3})", R"({"b":2,"c":3})"},
-        {R"({})", R"({"a":1})", R"({"b":2,"a":1})", R"({"b":2,"d":4})",
-         R"({"b":2,})", R"({,"b":2})", R"({"b":2 })"}},
-       {R"({"type": "object", "properties": {"a": {"const": 1}},
+          {R"({"b":2})", R"({"a": 1, "b": 2, "c":3})", R"({"b":2,"c":3})"},
+          {R"({})", R"({"a":1})", R"({"b":2,"a":1})", R"({"b":2,"d":4})",
+           R"({"b":2,})", R"({,"b":2})", R"({"b":2 })"}},
+         {R"({"type": "object", "properties": {"a": {"const": 1}},
            "additionalProperties": {"type": "null"}})",
-        {R"({})", R"({"a":1,"x":null,"aa":null})", R"({"":null})"},
-        {R"({"a":null})", R"({"x":1})", R"({"\u0061":null})",
-         R"({"x":null,"a":1})"}},
-       {R"({"type": "object", "patternProperties": {"^x": {"const": 1}, "y$":
+          {R"({})", R"({"a":1,"x":null,"aa":null})", R"({"":null})"},
+          {R"({"a":null})", R"({"x":1})", R"({"\u0061":null})",
+           R"({"x":null,"a":1})"}},
+         {R"({"type": "object", "patternProperties": {"^x": {"const": 1}, "y$":
            {"enum": [1, 2]}}, "additionalProperties": {"const": 3}})",
-        {R"({"x":1,"y":2,"xy":1,"z":3})"},
-        {R"({"xy":2})", R"({"z":1})", R"({"x":3})"}},
-       {R"({"type": "object", "propertyNames": {"maxLength": 2},
+          {R"({"x":1,"y":2,"xy":1,"z":3})"},
+          {R"({"xy":2})", R"({"z":1})", R"({"x":3})"}},
+         {R"({"type": "object", "propertyNames": {"maxLength": 2},
            "additionalProperties": {"const": 1}})",
-        {R"({"ab":1})"},
-        {R"({"abc":1})"}},
-       {R"({"type": "object", "properties": {"a": {"const": 1}, "b":
+          {R"({"ab":1})"},
+          {R"({"abc":1})"}},
+         {R"({"type": "object", "properties": {"a": {"const": 1}, "b":
            {"const": 1}, "c": {"const": 1}}, "minProperties": 1,
            "maxProperties": 2})",
-        {R"({"a":1})", R"({"a":1,"c":1})", R"({"c":1})"},
-        {R"({})", R"({"a":1,"b":1,"c":1})"}},
-       {R"({"type": "object", "required": ["k"]})",
-        {R"({"k":[1],"other":2})"},
-        {R"({})", R"({"other":2})"}},
-       {R"({"type": "object", "properties": {"a": false, "b": {}}})",
-        {R"({})", R"({"b":1})"},
-        {R"({"a":1})"}},
-       {R"({"type": "object"})", {R"({"any": [1]})"}, {"[]"}}});
+          {R"({"a":1})", R"({"a":1,"c":1})", R"({"c":1})"},
+          {R"({})", R"({"a":1,"b":1,"c":1})"}},
+         {R"({"type": "object", "required": ["k"]})",
+          {R"({"k":[1],"other":2})"},
+          {R"({})", R"({"other":2})"}},
+         {R"({"type": "object", "properties": {"a": false, "b": {}}})",
+          {R"({})", R"({"b":1})"},
+          {R"({"a":1})"}},
+         {R"({"type": "object"})", {R"({"any": [1]})"}, {"[]"}}});
 }
 
 TEST(JsonSchema, ObjectsAreOpenUnlessStrict) {
@@ -237,25 +238,24 @@ TEST(JsonSchema, ObjectsAreOpenUnlessStrict) {
 }
 
 TEST(JsonSchema, SchemasAreCombined) {
-  check(
-      {{R"({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 1},
+  check({{R"({"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 1},
            false]})",
-        {"12", R"("a")"},
-        {R"("ab")", "null"}},
-       {R"({"type": "integer", "anyOf": [{"minimum": 10}, {"maximum": -10}],
+          {"12", R"("a")"},
+          {R"("ab")", "null"}},
+         {R"({"type": "integer", "anyOf": [{"minimum": 10}, {"maximum": -10}],
            "oneOf": [{"multipleOf": 2}, {"multipleOf": 3}]})",
-        {"10", "15", "-12"},
-        {"4", "11"}},
-       {R"({"allOf": [{"type": "object", "properties": {"a": {"type":
+          {"10", "15", "-12"},
+          {"4", "11"}},
+         {R"({"allOf": [{"type": "object", "properties": {"a": {"type":
            "integer"}}, "required": ["a"]}, {"properties": {"a": {"minimum":
            5}, "b": {"const": 1}}}]})",
-        {R"({"a":5})", R"({"a":7,"b":1})"},
-        {R"({"a":4})", R"({"b":1})"}},
-       {R"({"allOf": [{"properties": {"a": {"const": 1}},
+          {R"({"a":5})", R"({"a":7,"b":1})"},
+          {R"({"a":4})", R"({"b":1})"}},
+         {R"({"allOf": [{"properties": {"a": {"const": 1}},
            "additionalProperties": false}, {"properties": {"b": {"const":
            2}}}], "type": "object"})",
-        {R"({"a":1})", "{}"},
-        {R"({"b":2})"}}});
+          {R"({"a":1})", "{}"},
+          {R"({"b":2})"}}});
 }
 
 TEST(JsonSchema, ReferencesAreFollowed) {
@@ -283,7 +283,8 @@ TEST(JsonSchema, WhitespaceIsAsAsked) {
     "array", "items": {"type": "integer"}}}, "required": ["a"]})";
   const char *tight = R"({"a":[1,2]})", *spaced = R"({"a": [1, 2]})",
              *loose = "{\n  \"a\" : [\n\t1 , 2 ]\r\n}",
-             *endless = "{                                             \"a\":[]}";
+             *endless =
+                 "{                                             \"a\":[]}";
   check({{schema, {tight}, {spaced, loose}}}, {JsonWhitespace::None});
   check({{schema, {tight, spaced}, {loose}}}, {JsonWhitespace::Single});
   check({{schema, {tight, spaced, loose}, {endless, " {\"a\":[]}"}}},

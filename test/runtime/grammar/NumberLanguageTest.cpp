@@ -33,11 +33,12 @@ TEST(NumberLanguage, IntegersOfEveryRange) {
   for (int round = 0; round < 400; ++round) {
     int low = static_cast<int>(random() % 400) - 200;
     int high = static_cast<int>(random() % 400) - 200;
-    const bool exclusive = random() % 2, below = random() % 4, above = random() % 4;
+    const bool exclusive = random() % 2, below = random() % 4,
+               above = random() % 4;
     const uint32_t multiple = random() % 3 ? 1 : 1 + random() % 12;
-    NumberRange bounds = range(below ? std::to_string(low).c_str() : nullptr,
-                               above ? std::to_string(high).c_str() : nullptr,
-                               exclusive);
+    NumberRange bounds =
+        range(below ? std::to_string(low).c_str() : nullptr,
+              above ? std::to_string(high).c_str() : nullptr, exclusive);
     bounds.integer = true;
     bounds.multiple = multiple;
     const TextAutomaton language = number_language(bounds);
@@ -116,10 +117,13 @@ TEST(NumberLanguage, ContradictionsAreEmpty) {
 }
 
 TEST(Decimal, IsExact) {
-  for (const auto &[spelling, whole, fraction] :
-       {std::tuple("0", "0", ""), {"-0.0", "0", ""}, {"12.50", "12", "5"},
-        {"1e3", "1000", ""}, {"1.5e-07", "0", "00000015"},
-        {"120e-1", "12", ""}, {"0.001e5", "100", ""}}) {
+  for (const auto &[spelling, whole, fraction] : {std::tuple("0", "0", ""),
+                                                  {"-0.0", "0", ""},
+                                                  {"12.50", "12", "5"},
+                                                  {"1e3", "1000", ""},
+                                                  {"1.5e-07", "0", "00000015"},
+                                                  {"120e-1", "12", ""},
+                                                  {"0.001e5", "100", ""}}) {
     const auto number = Decimal::parse(spelling);
     ASSERT_TRUE(number);
     EXPECT_EQ(number->whole, whole) << spelling;

@@ -1,4 +1,4 @@
-"""The library llguidance, and xgrammar where it is installed, on the same schemas and texts.
+"""The library llguidance on the same schemas and texts.
 
 Texts are samples of Baton's, mutations of them, and values made by hand; each is taken or
 refused. The differences that are meant are known to `excuse`, by reason, and counted; others
@@ -100,11 +100,15 @@ def excuse(schema, text, baton, library_takes, jsonschema):
     if baton and not library_takes:
         if re.search(r'\\u|\\/|\\b|\\f', text):
             return "escapes that the library does not write"
+        if "\x7f" in text:
+            return "delete (U+007F), which the library escapes"
         if re.search(r"-0\b", text):
             return "minus zero"
         if re.search(r"\d", text) and re.search('imum"|multipleOf', spelled):
             return "zeros behind numbers with bounds"
     if not baton and library_takes:
+        if re.search(r"\s{41}", text):
+            return "whitespace is counted"
         if re.search(r"[0-9]{19}|[0-9][eE][+-]?[0-9]{3}", text):
             return "digits are counted"
         if re.search(r"[eE]", text) and re.search('imum"|multipleOf', spelled):
@@ -168,7 +172,7 @@ def main():
                 failures.append((schema, question["whitespace"], text,
                                  f"Baton {'takes' if baton else 'refuses'} it"))
     print("\n".join(f"{count:6} {what}" for what, count in sorted(counts.items())))
-    for failure in failures[:40]:
+    for failure in failures[:12]:
         print("\n" + "\n  ".join(json.dumps(part, ensure_ascii=False)[:500] for part in failure))
     sys.exit(1 if failures else 0)
 

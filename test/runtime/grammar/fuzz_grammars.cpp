@@ -1,9 +1,9 @@
-//===- fuzz.cpp - mutated grammars, patterns and schemas -----------------===//
+//===- fuzz_grammars.cpp - mutated grammars, patterns and schemas --------===//
 //
-// fuzz COUNT SEED: each must be refused with an Error or compiled, and then
-// followed for some tokens at random, without a crash or more than ten seconds.
-// Meant for builds with sanitizers. Prints what became of them, and the
-// slowest.
+// fuzz_grammars COUNT SEED: each must be refused with an Error or compiled, and
+// then followed for some tokens at random, without a crash or more than ten
+// seconds. Meant for builds with sanitizers. Prints what became of them, and
+// the slowest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -258,7 +258,7 @@ void check(const std::string &text, const std::function<Grammar()> &read,
 
 int main(int count, char **arguments) {
   if (count != 3) {
-    std::fprintf(stderr, "fuzz COUNT SEED\n");
+    std::fprintf(stderr, "fuzz_grammars COUNT SEED\n");
     return 2;
   }
   std::signal(SIGALRM, give_up);
