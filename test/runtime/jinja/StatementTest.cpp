@@ -117,6 +117,17 @@ TEST(Macro, SeesVariablesAsTheyAreWhenItIsCalled) {
       "12");
 }
 
+TEST(Macro, KeepsVariablesOfCallsThatAreOver) {
+  EXPECT_EQ(
+      render("{% set ns = namespace() %}"
+             "{% macro outer(x) %}{% macro inner() %}{{ x }}{% endmacro %}"
+             "{% set ns.f = inner %}{% endmacro %}"
+             "{% macro other(y) %}{{ y }}{% endmacro %}"
+             "{{ outer(1) }}{{ other(2) }}{{ ns.f() }}{{ other(3) }}"
+             "{{ ns.f() }}"),
+      "2131");
+}
+
 TEST(Macro, Recurses) {
   EXPECT_EQ(render("{% macro f(n) %}{% if n %}{{ n }}{{ f(n - 1) }}{% endif %}"
                    "{% endmacro %}{{ f(3) }}"),
