@@ -3,13 +3,14 @@
 The packages openai, anthropic, langchain-openai and lm_eval ask a server everything that
 Baton answers; what is drawn greedily has to be the same however it is asked for. They are
 fetched once, to --cache. Skipped (77) where they cannot be fetched; a package that is
-missing skips its part. By hand:
+missing skips its part. With --batonc the model is a random one. By hand:
 
     test/runtime/serve/clients.py --program model --weights MODEL.gguf [--only NAME]
 """
 
 import argparse
 import importlib
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,11 @@ import time
 import traceback
 import venv
 
+INPUTS = ["tools/random-checkpoint", "models/examples/bytes/*", "build/bin/batonc"]
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 SKIPPED = 77
+TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content }}</>"
+            "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}")
 # What each part needs.
 PARTS = {"clients_openai": "openai==3.57.0", "clients_responses": "openai==3.57.0",
          "clients_anthropic": "anthropic==2.14.0", "clients_langchain": "langchain-openai==1.7.4",
@@ -46,6 +51,36 @@ def installed(cache, requirement, seconds=900):
     return True
 
 
+def random_model(batonc, scratch):
+    """A program and its weights, whose answers are noise, but text: what is no ASCII, in bytes
+    as they are drawn, is mostly no UTF-8 either, which clients are shown as something else."""
+    weights, program = os.path.join(scratch, "weights"), os.path.join(scratch, "program")
+    subprocess.run([os.path.join(ROOT, "tools/random-checkpoint"), weights, "--hidden", "64", "--layers", "2"],
+                   check=True, stdout=subprocess.DEVNULL)
+    with open(os.path.join(weights, "chat_template.jinja"), "w") as file:
+        file.write(TEMPLATE)
+
+    def change(name, action):
+        path = os.path.join(weights, name)
+        with open(path) as file:
+            document = json.load(file)
+        action(document)
+        with open(path, "w") as file:
+            json.dump(document, file)
+
+    def spell(document):
+        vocabulary = document["model"]["vocab"]
+        document["model"]["vocab"] = {
+            token if 32 <= id < 127 or id == 10 else chr(97 + id // 26) + chr(97 + id % 26): id
+            for token, id in vocabulary.items()}
+
+    change("tokenizer.json", spell)
+    change("config.json", lambda document: document.update(max_position_embeddings=4096))
+    subprocess.run([batonc, weights, "-o", program, "--quiet", "--optimize=1", "--max-batch=16", "--max-rows=128",
+                    "--max-seq=4096"], check=True)
+    return program, weights
+
+
 def checks_of(parts, only):
     for part in parts:
         for name, check in vars(importlib.import_module(part)).items():
@@ -60,7 +95,10 @@ def inside(arguments):
     flags = [flag for name in arguments.flag for flag in name.split("=", 1)]
     failures, count = [], 0
     with tempfile.TemporaryDirectory(prefix="baton-clients-") as scratch:
-        server = clients_server.Server(arguments.program, arguments.weights, *flags)
+        program, weights = arguments.program, arguments.weights
+        if arguments.batonc:
+            program, weights = random_model(arguments.batonc, scratch)
+        server = clients_server.Server(program, weights, *flags)
         server.scratch = scratch
         try:
             for name, check in checks_of(arguments.inside.split(","), arguments.only):
@@ -70,10 +108,10 @@ def inside(arguments):
                     check(server)
                 except clients_server.Failure as failure:
                     failures.append(name)
-                    print(f"FAILED {name}: {failure}")
+                    print(f"FAILED {name}: {failure}", flush=True)
                 except Exception:
                     failures.append(name)
-                    print(f"FAILED {name}: {traceback.format_exc()}")
+                    print(f"FAILED {name}: {traceback.format_exc()}", flush=True)
                 else:
                     print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
                 if server.process.poll() is not None:
@@ -87,14 +125,17 @@ def inside(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", required=True)
-    parser.add_argument("--weights", required=True)
+    parser.add_argument("--batonc", help="the compiler, for a program of its own")
+    parser.add_argument("--program")
+    parser.add_argument("--weights")
     parser.add_argument("--flag", action="append", default=[], help="one for `serve`: NAME or NAME=VALUE")
     parser.add_argument("--cache", default=os.path.join(tempfile.gettempdir(), "baton-clients"))
     parser.add_argument("--only", default="", help="checks whose names have this")
     parser.add_argument("--parts", default=",".join(PARTS), help="the modules to run")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if not arguments.batonc and not (arguments.program and arguments.weights):
+        parser.error("--batonc, or --program and --weights")
     if arguments.inside:
         sys.exit(inside(arguments))
     parts = [part for part in arguments.parts.split(",") if installed(arguments.cache, PARTS[part])]

@@ -4,6 +4,9 @@ import json
 import math
 import os
 
+# Before it is read.
+os.environ.update(TQDM_DISABLE="1", HF_DATASETS_DISABLE_PROGRESS_BARS="1", HF_DATASETS_OFFLINE="1", HF_HUB_OFFLINE="1")
+
 import lm_eval
 import lm_eval.tasks
 from clients_openai import complete
@@ -19,7 +22,7 @@ output_type: multiple_choice
 doc_to_text: "{{{{question}}}}"
 doc_to_choice: "{{{{choices}}}}"
 doc_to_target: "{{{{answer}}}}"
-metric_list: [{{metric: acc}}]
+metric_list: [{{metric: acc, aggregation: mean, higher_is_better: true}}]
 """
 
 
