@@ -75,11 +75,12 @@ Json read_calls(const Json &calls, const std::string &place) {
         !calls[i]["function"].is_object())
       throw Error(own + ": expected an object with a function");
     Json call = calls[i];
+    if (!call.contains("type"))
+      call["type"] = "function";
+    // A new key would have moved it.
     Json &function = call["function"];
     if (!function.contains("name") || !function["name"].is_string())
       throw Error(own + ".function.name: expected a text");
-    if (!call.contains("type"))
-      call["type"] = "function";
     if (!function.contains("arguments") || function["arguments"].is_null())
       function["arguments"] = Json::object();
     if (function["arguments"].is_string()) {
