@@ -2,8 +2,9 @@
 
 The packages openai, anthropic, langchain-openai and lm_eval ask a server everything that
 Baton answers; what is drawn greedily has to be the same however it is asked for. They are
-fetched once, to --cache. Skipped (77) where they cannot be fetched; a package that is
-missing skips its part. With --batonc the model is a random one. By hand:
+fetched once, to --cache; a part whose package cannot be fetched is left out, and says so.
+One part needs none: requests that no client means. With --batonc the model is a random one.
+Skipped (77) where no part is left. By hand:
 
     test/runtime/serve/clients.py --program model --weights MODEL.gguf [--only NAME]
 """
@@ -24,20 +25,25 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 SKIPPED = 77
 TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content }}</>"
             "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}")
+OPENAI = "openai==3.57.0"
 # What each part needs.
-PARTS = {"clients_openai": "openai==3.57.0", "clients_responses": "openai==3.57.0",
-         "clients_anthropic": "anthropic==2.14.0", "clients_langchain": "langchain-openai==1.7.4",
-         "clients_harness": "lm_eval[api]==0.4.13"}
+PARTS = {"clients_mutilated": [], "clients_openai": [OPENAI], "clients_responses": [OPENAI],
+         "clients_anthropic": [OPENAI, "anthropic==2.14.0"], "clients_langchain": [OPENAI, "langchain-openai==1.7.4"],
+         "clients_harness": [OPENAI, "lm_eval[api]==0.4.13"]}
 
 
 def installed(cache, requirement, seconds=900):
     """Whether the environment has a package, which is fetched now if it does not."""
     python = os.path.join(cache, "bin/python")
     marker = os.path.join(cache, requirement)
-    if not os.path.exists(python):
-        venv.create(cache, with_pip=True)
     if os.path.exists(marker):
         return True
+    if not os.path.exists(python):
+        try:
+            venv.create(cache, with_pip=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"skipped: {requirement}: there is no environment: {error}")
+            return False
     command = [python, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--retries", "1", requirement]
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
@@ -95,6 +101,8 @@ def inside(arguments):
     flags = [flag for name in arguments.flag for flag in name.split("=", 1)]
     failures, count = [], 0
     with tempfile.TemporaryDirectory(prefix="baton-clients-") as scratch:
+        # Not the user's.
+        os.environ["BATON_CACHE_DIR"] = os.path.join(scratch, "cache")
         program, weights = arguments.program, arguments.weights
         if arguments.batonc:
             program, weights = random_model(arguments.batonc, scratch)
@@ -138,12 +146,14 @@ def main():
         parser.error("--batonc, or --program and --weights")
     if arguments.inside:
         sys.exit(inside(arguments))
-    parts = [part for part in arguments.parts.split(",") if installed(arguments.cache, PARTS[part])]
+    parts = [part for part in arguments.parts.split(",")
+             if all(installed(arguments.cache, requirement) for requirement in PARTS[part])]
     if not parts:
         sys.exit(SKIPPED)
     # Modules of the tree are found beside this one; the user's own packages are not.
-    sys.exit(subprocess.run([os.path.join(arguments.cache, "bin/python"), "-s", os.path.abspath(__file__),
-                             *sys.argv[1:], "--inside", ",".join(parts)]).returncode)
+    python = os.path.join(arguments.cache, "bin/python") if any(map(PARTS.get, parts)) else sys.executable
+    sys.exit(subprocess.run([python, "-s", os.path.abspath(__file__), *sys.argv[1:], "--inside",
+                             ",".join(parts)]).returncode)
 
 
 if __name__ == "__main__":

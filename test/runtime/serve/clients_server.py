@@ -63,13 +63,13 @@ class Server:
             self.process.kill()
             raise Failure(f"{program} serve: exited with {self.process.wait()}, said {self.url!r}")
 
-    def ask(self, path, body=None):
-        """The JSON of an answer."""
+    def ask(self, path, body=None, is_json=True):
+        """The JSON of an answer, or its bytes."""
         request = urllib.request.Request(
             self.url + path, None if body is None else json.dumps(body).encode(),
             {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=300) as answer:
-            return json.load(answer)
+            return json.load(answer) if is_json else answer.read()
 
     def wait_until_idle(self, seconds=20):
         """Requests of clients that left are taken out."""
