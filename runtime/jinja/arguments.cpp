@@ -58,8 +58,7 @@ Integer Bound::integer_or(size_t parameter, Integer otherwise) const {
   const Value &value = values[parameter];
   if (value.missing())
     return otherwise;
-  if (value.is_undefined())
-    throw Failure(value.absence().message);
+  demand_defined(value);
   if (!value.is_integer())
     throw Failure("'" + std::string(type_name(value)) +
                   "' object cannot be interpreted as an integer");

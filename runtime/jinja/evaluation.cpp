@@ -4,6 +4,7 @@
 #include "runtime/jinja/filters.h"
 #include "runtime/jinja/interpreter.h"
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 
 namespace baton::jinja {
 

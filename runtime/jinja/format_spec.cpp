@@ -7,7 +7,7 @@
 #include "runtime/jinja/format_spec.h"
 
 #include "runtime/jinja/numbers.h"
-#include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/unicode.h"
 
 #include <cmath>

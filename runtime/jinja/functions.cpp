@@ -4,7 +4,7 @@
 
 #include "runtime/jinja/arguments.h"
 #include "runtime/jinja/clock.h"
-#include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 
 #include <memory>
 

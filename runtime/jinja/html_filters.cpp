@@ -4,7 +4,7 @@
 
 #include "runtime/jinja/methods.h"
 #include "runtime/jinja/numbers.h"
-#include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/unicode.h"
 
 #include <algorithm>

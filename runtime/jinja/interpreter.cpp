@@ -5,7 +5,7 @@
 #include "runtime/jinja/attributes.h"
 #include "runtime/jinja/functions.h"
 #include "runtime/jinja/loop.h"
-#include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 
 #include <algorithm>
 
@@ -427,7 +427,9 @@ void Interpreter::run_call_block(const Statement &statement) {
 Value Interpreter::call_function(const Function &function,
                                  Activation *enclosing, Arguments arguments) {
   const Rendering::Level level(rendering);
-  const std::string name = "macro " + shown(std::string_view(function.name));
+  const auto fail = [&](const std::string &what) {
+    throw Failure("macro " + shown(std::string_view(function.name)) + what);
+  };
   const size_t count = function.parameters.size();
   Activation *const activation = acquire(function.slots, enclosing);
   const auto set = [&](uint32_t slot, Value value) {
@@ -453,13 +455,12 @@ Value Interpreter::call_function(const Function &function,
       keywords->set(Value(keyword), std::move(value));
     set(*function.keywords, Value(std::move(keywords)));
   } else if (!arguments.keywords.empty())
-    throw Failure(name + " takes no keyword argument " +
-                  shown(std::string_view(arguments.keywords.front().first)));
+    fail(" takes no keyword argument " +
+         shown(std::string_view(arguments.keywords.front().first)));
   if (function.positions)
     set(*function.positions, make_tuple(std::move(more)));
   else if (!more.empty())
-    throw Failure(name + " takes not more than " + std::to_string(count) +
-                  " argument(s)");
+    fail(" takes not more than " + std::to_string(count) + " argument(s)");
 
   Activation *const before = std::exchange(current, activation);
   Output result(*this);

@@ -5,6 +5,7 @@
 #include "runtime/jinja/attributes.h"
 #include "runtime/jinja/numbers.h"
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/stable_order.h"
 #include "runtime/jinja/unicode.h"
 

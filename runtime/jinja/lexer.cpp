@@ -3,7 +3,7 @@
 #include "runtime/jinja/lexer.h"
 
 #include "runtime/jinja/numbers.h"
-#include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/unicode.h"
 
 #include <algorithm>

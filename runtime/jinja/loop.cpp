@@ -5,6 +5,7 @@
 #include "runtime/jinja/arguments.h"
 #include "runtime/jinja/functions.h"
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 
 namespace baton::jinja {
 

@@ -43,21 +43,6 @@ bool compare(Rendering &rendering, Comparison what, const Value &left,
              const Value &right);
 bool contains(Rendering &rendering, const Value &container, const Value &item);
 
-/// str().
-std::string text_of(Rendering &rendering, const Value &value);
-/// repr().
-std::string shown(Rendering &rendering, const Value &value);
-std::string shown(std::string_view text);
-/// The value itself where it is a text, else its str().
-Value soft_text(Rendering &rendering, const Value &value);
-/// With &, <, >, " and ' as entities.
-std::string escape_html(Rendering &rendering, std::string_view text);
-/// The text as Markup, which escapes it where it is none.
-Value to_markup(Rendering &rendering, const Value &value);
-
-/// Throws Failure in the words of the undefined value, where it is one.
-void demand_defined(const Value &value);
-
 /// container[start:stop:step]; Missing or None is what is left out.
 Value slice(Rendering &rendering, const Value &container, const Value &start,
             const Value &stop, const Value &step);

@@ -3,6 +3,7 @@
 #include "runtime/jinja/pretty_print.h"
 
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/stable_order.h"
 #include "runtime/jinja/unicode.h"
 

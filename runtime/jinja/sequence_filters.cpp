@@ -7,6 +7,7 @@
 #include "runtime/jinja/lazy_items.h"
 #include "runtime/jinja/methods.h"
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/stable_order.h"
 #include "runtime/jinja/to_json.h"
 #include "runtime/jinja/unicode.h"

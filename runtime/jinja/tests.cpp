@@ -4,6 +4,7 @@
 
 #include "runtime/jinja/methods.h"
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 
 namespace baton::jinja {
 

@@ -3,8 +3,8 @@
 #include "runtime/jinja/filters.h"
 
 #include "runtime/jinja/methods.h"
-#include "runtime/jinja/operations.h"
 #include "runtime/jinja/pretty_print.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/text_format.h"
 #include "runtime/jinja/text_wrap.h"
 #include "runtime/jinja/unicode.h"

@@ -3,6 +3,7 @@
 #include "runtime/jinja/methods.h"
 
 #include "runtime/jinja/operations.h"
+#include "runtime/jinja/printing.h"
 #include "runtime/jinja/text_format.h"
 #include "runtime/jinja/unicode.h"
 

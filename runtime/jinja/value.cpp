@@ -392,6 +392,11 @@ bool truth_of(const Value &value) {
   return length_of(value).value_or(1) != 0;
 }
 
+void demand_defined(const Value &value) {
+  if (value.is_undefined())
+    throw Failure(value.absence().message);
+}
+
 std::shared_ptr<Iterator> iterate(const Value &value) {
   if (value.is_text())
     return std::make_shared<Characters>(value);

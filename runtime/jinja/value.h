@@ -286,6 +286,9 @@ bool equal_keys(const Value &left, const Value &right);
 std::optional<size_t> length_of(const Value &value);
 bool truth_of(const Value &value);
 
+/// Throws Failure in the words of the undefined value, where it is one.
+void demand_defined(const Value &value);
+
 /// Throws Failure where nothing can be iterated over.
 std::shared_ptr<Iterator> iterate(const Value &value);
 bool can_iterate(const Value &value);
