@@ -3,10 +3,12 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_FORMAT_H
 #define BATON_RUNTIME_BATCH_BATCH_FORMAT_H
 
+#include "runtime/batch/chat_lines.h"
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +29,8 @@ struct BatchFormat {
   bool bytes = false;
   /// Why there is no tokenizer, and what to do.
   std::string no_tokenizer = {};
+  /// What reads conversations; or null.
+  std::shared_ptr<const ChatLines> chat = {};
 };
 
 } // namespace baton

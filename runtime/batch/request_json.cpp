@@ -66,14 +66,19 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
   if (outer.text("method") != "POST")
     throw Error("method: expected \"POST\"");
   const std::string url = outer.text("url");
-  if (url == "/v1/chat/completions")
-    throw Error("url: chat templates are not supported; give /v1/completions "
-                "the whole text as prompt");
-  if (url != "/v1/completions")
-    throw Error("url: expected \"/v1/completions\"");
   const Json *body = outer.find("body");
   if (!body || !body->is_object())
     throw Error("body: expected an object");
+  BatchRequest request;
+  if (url == "/v1/chat/completions") {
+    if (!format.chat)
+      throw Error("url: this program answers /v1/completions only");
+    origin.chat = format.chat->read(*body, format.max_new_tokens, request);
+    return request;
+  }
+  if (url != "/v1/completions")
+    throw Error("url: expected \"/v1/completions\" or "
+                "\"/v1/chat/completions\"");
   JsonKeys keys(*body,
                 with_keys({"model", "max_tokens", "user", "stream",
                            "stream_options", "echo", "best_of", "suffix"}));
@@ -83,7 +88,6 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
   keys.expect("stream_options", nullptr);
   keys.expect("echo", false);
   keys.expect("suffix", "");
-  BatchRequest request;
   const Json *prompt = keys.find("prompt");
   if (!prompt)
     throw Error("prompt: expected a text or a list of token ids");
@@ -175,8 +179,20 @@ Json own_result(const RequestOrigin &origin, const BatchResult &result,
   return json;
 }
 
+Json openai_answer(const RequestOrigin &origin, Json &&body) {
+  return {{"id", "batch-" + origin.id},
+          {"custom_id", origin.id},
+          {"response",
+           {{"status_code", 200},
+            {"request_id", origin.id},
+            {"body", std::move(body)}}},
+          {"error", nullptr}};
+}
+
 Json openai_result(const RequestOrigin &origin, const BatchResult &result,
                    const BatchFormat &format) {
+  if (origin.chat)
+    return openai_answer(origin, origin.chat->body(origin.id, result));
   auto choices = Json::array();
   uint64_t generated = 0;
   for (size_t i = 0; i < result.choices.size(); ++i) {
@@ -196,17 +212,13 @@ Json openai_result(const RequestOrigin &origin, const BatchResult &result,
       {"total_tokens", result.prompt_tokens + generated},
       {"prompt_tokens_details", {{"cached_tokens", result.cached_tokens}}}};
   // Without the time, the same requests have the same results.
-  const Json body = {{"id", "cmpl-" + origin.id},
-                     {"object", "text_completion"},
-                     {"created", 0},
-                     {"model", origin.model},
-                     {"choices", std::move(choices)},
-                     {"usage", usage}};
-  return {{"id", "batch-" + origin.id},
-          {"custom_id", origin.id},
-          {"response",
-           {{"status_code", 200}, {"request_id", origin.id}, {"body", body}}},
-          {"error", nullptr}};
+  Json body = {{"id", "cmpl-" + origin.id},
+               {"object", "text_completion"},
+               {"created", 0},
+               {"model", origin.model},
+               {"choices", std::move(choices)},
+               {"usage", usage}};
+  return openai_answer(origin, std::move(body));
 }
 
 Json openai_error(const RequestOrigin &origin, const char *code,

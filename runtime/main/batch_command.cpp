@@ -14,8 +14,10 @@
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
+#include "runtime/main/serving_setup.h"
 #include "runtime/main/table.h"
 #include "runtime/main/weights.h"
+#include "runtime/serve/batch_chat.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -173,7 +175,10 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
                const DecodeRanks &ranks) {
   const unsigned wanted_workers = program_workers(options.run, metadata);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
-  BatchFormat format = read_batch_format(metadata, options.run);
+  const std::shared_ptr<ServedModel> model =
+      read_served_model(metadata, options.run);
+  BatchFormat format = model->format;
+  format.chat = make_chat_lines(model);
   format.scores = options.scores;
   format.max_new_tokens = options.max_new_tokens;
   RequestFile requests(options.requests);
@@ -184,6 +189,7 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   // Of what weights have left.
   format.shape =
       batch_capacities(metadata, choose_pages(metadata, options.kv_memory));
+  model->format.shape = format.shape;
   std::unique_ptr<Execution> execution = ranks.make_execution(
       parameters, options.run, wanted_workers, format.shape.pages);
   RunTrace trace(metadata, options.run, *execution);

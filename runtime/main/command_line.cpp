@@ -497,7 +497,7 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       "seed, n, stop, logprobs, repetition_penalty, presence_penalty,\n"
       "frequency_penalty, logit_bias, prompt_logprobs, score_from. Lines of "
       "OpenAI's batches for "
-      "/v1/completions are taken as they are.\n\n"
+      "/v1/completions and\n/v1/chat/completions are taken as they are.\n\n"
       "Results are written as requests finish, in the end in their order. A "
       "line that is wrong has a result\nthat says why. When a run was "
       "interrupted or killed, the same command goes on. Which requests run\n"
@@ -546,6 +546,11 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
                   "A template in Jinja, instead of the checkpoint's")
       ->type_name("FILE");
   command
+      .add_option("--defaults", options.defaults,
+                  "Keys for requests that do not have them, as in "
+                  "'{\"temperature\": 0.7, \"max_tokens\": 500}'")
+      ->type_name("JSON");
+  command
       .add_option("--kv-memory", options.kv_memory,
                   "Memory for keys and values, as in 512MiB or 4GiB (default: "
                   "what all sequences may need, at most half of what is free)")
@@ -561,6 +566,32 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
   add_number(command, "--drain-seconds", options.drain_seconds, "S",
              "How long requests may go on once the server is told to end");
   command.add_flag("--no-page", options.no_page, "Without the page at /");
+  CLI::Option *models =
+      command
+          .add_option("--models", options.models,
+                      "Serve several models, each loaded when it is asked for: "
+                      "of each a folder with program, weights (or "
+                      "weights.gguf) and further flags in flags.txt")
+          ->type_name("FOLDER");
+  // Of one model.
+  for (const char *flag : {"--weights", "--workers", "--prefill-chunk",
+                           "--no-cache", "--trace", "--ranks",
+                           "--name", "--chat-template", "--no-prefix-cache"})
+    models->excludes(command.get_option(flag));
+  add_number(command, "--models-max", options.models_max, "N",
+             "Models that are loaded at a time")
+      ->check(whole(1))
+      ->needs(models);
+  add_number(command, "--models-wait", options.models_wait, "S",
+             "How long a request may wait for models that are busy to make "
+             "room")
+      ->needs(models);
+  command
+      .add_option("--models-memory", options.models_memory,
+                  "What loaded models may take together (default: 80 % of what "
+                  "is free)")
+      ->type_name("SIZE")
+      ->needs(models);
   command.footer(
       "Serves OpenAI's API: /v1/chat/completions, /v1/completions, /v1/models. "
       "A browser finds a page\nto converse with the model at /. The first line "
@@ -568,7 +599,10 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
       "finish; a second one does not wait.\n\nExamples:\n  " +
       program + " serve --weights DIR\n  " + program +
       " serve --weights DIR --host 0.0.0.0 --port 8000 --api-key KEY "
-      "--kv-memory 8GiB\n  curl localhost:8080/v1/chat/completions -d "
+      "--kv-memory 8GiB\n  " +
+      program +
+      " serve --models FOLDER --models-memory 16GiB\n  curl "
+      "localhost:8080/v1/chat/completions -d "
       "'{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'");
 }
 

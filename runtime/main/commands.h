@@ -78,6 +78,8 @@ struct ServeOptions : RankOptions {
   std::vector<std::string> cors_origins;
   /// Instead of the checkpoint's.
   std::optional<std::string> chat_template;
+  /// A JSON object: keys for requests that do not have them.
+  std::optional<std::string> defaults;
   std::optional<std::string> kv_memory;
   bool no_prefix_cache = false;
   /// "64MiB": of a request's body.
@@ -85,6 +87,13 @@ struct ServeOptions : RankOptions {
   uint64_t max_requests = 2048;
   double drain_seconds = 60;
   bool no_page = false;
+  /// A folder with several models, instead of weights.
+  std::optional<std::string> models;
+  uint64_t models_max = 4;
+  /// "16GiB"; else most of what is free.
+  std::optional<std::string> models_memory;
+  /// Seconds that a request waits for room.
+  double models_wait = 60;
 };
 void serve_command(const Metadata &metadata, const ServeOptions &options);
 

@@ -2,14 +2,17 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/comm/message_passing.h"
 #include "runtime/error.h"
 #include "runtime/main/batch_setup.h"
 #include "runtime/main/decode_ranks.h"
+#include "runtime/main/free_memory.h"
 #include "runtime/main/output.h"
+#include "runtime/main/serving_setup.h"
 #include "runtime/main/weights.h"
-#include "runtime/serve/api_json.h"
+#include "runtime/serve/llama_completion.h"
+#include "runtime/serve/model_router.h"
 #include "runtime/serve/service.h"
-#include "runtime/weights/hash.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -42,40 +45,28 @@ std::vector<std::string> read_api_keys(const ServeOptions &options) {
   return keys;
 }
 
-/// "smollm2-135m" of a folder or a file of this name.
-std::string model_name(const std::filesystem::path &weights) {
-  std::filesystem::path path = std::filesystem::weakly_canonical(weights);
-  return path.extension() == ".gguf" ? path.stem().string()
-                                     : path.filename().string();
-}
-
-std::shared_ptr<ServedModel> read_model(const Metadata &metadata,
-                                        const ServeOptions &options) {
-  auto model = std::make_shared<ServedModel>();
-  const std::filesystem::path path = weights_path(options.run);
-  model->name = options.name.value_or(model_name(path));
-  model->created = unix_time();
-  const std::string plan = metadata.json.dump();
-  model->fingerprint =
-      "baton-" + hash_text(hash_bytes(plan.data(), plan.size(), 0));
-  const nlohmann::json &description = metadata.json.at("model");
-  model->architecture = description.value("name", std::string("model"));
-  model->weights = path.string();
-  for (const PhaseDescription &phase : metadata.phases)
-    model->phases.push_back(phase.name);
-  model->format = read_batch_format(metadata, options.run);
-  model->format.shape = batch_capacities(metadata, 0);
-  model->sampling = read_recommended_sampling(path);
-  read_conversation_of(path, options.chat_template, *model);
-  model->constraints = std::make_shared<ConstraintCache>(
-      model->format.tokenizer, metadata.vocabulary, model->format.stop_tokens);
-  return model;
+/// Keys for requests that do not have them.
+void read_defaults(const std::string &text, ServedModel &model) {
+  model.defaults = nlohmann::ordered_json::parse(text, nullptr, false);
+  if (!model.defaults.is_object())
+    throw Error("--defaults: expected a JSON object, as in "
+                "{\"temperature\": 0.7}");
+  try {
+    llama_default_settings(model);
+  } catch (const Error &failure) {
+    throw Error("--defaults: " + std::string(failure.what()));
+  }
 }
 
 std::string url_of(const std::string &host, uint16_t port) {
   const bool is_v6 = host.find(':') != std::string::npos;
   return "http://" + (is_v6 ? "[" + host + "]" : host) + ":" +
          std::to_string(port);
+}
+
+void print_addresses(const ServeOptions &options, uint16_t port) {
+  for (const std::string &host : options.hosts)
+    print(url_of(host, port) + "\n");
 }
 
 void run_server(const Metadata &metadata, const ServeOptions &options,
@@ -93,7 +84,10 @@ void run_server(const Metadata &metadata, const ServeOptions &options,
       .drain_seconds = options.drain_seconds,
       .has_page = !options.no_page};
   // What is wrong with these is said before weights are read.
-  std::shared_ptr<ServedModel> model = read_model(metadata, options);
+  std::shared_ptr<ServedModel> model = read_served_model(
+      metadata, options.run, options.name, options.chat_template);
+  if (options.defaults)
+    read_defaults(*options.defaults, *model);
   const RankParameters parameters = ranks.load_weights(options.run);
   // Of what weights have left.
   model->format.shape =
@@ -104,14 +98,65 @@ void run_server(const Metadata &metadata, const ServeOptions &options,
   if (!options.run.quiet && !model->conversation)
     std::fprintf(stderr, "note: no conversations: %s\n",
                  model->no_conversation.c_str());
-  for (const std::string &host : options.hosts)
-    print(url_of(host, server.port()) + "\n");
+  print_addresses(options, server.port());
+  server.run();
+}
+
+void run_router(const ServeOptions &options) {
+  if (launched_ranks())
+    throw Error("--models: each model is a program of its own; start this one "
+                "without mpirun");
+  ModelPoolOptions pool;
+  pool.most_loaded = options.models_max;
+  pool.most_waiting = options.max_requests;
+  pool.room_seconds = options.models_wait;
+  if (options.models_memory)
+    pool.memory = parse_memory_size("--models-memory", *options.models_memory);
+  else if (std::optional<uint64_t> free = free_memory())
+    pool.memory = *free / 5 * 4;
+  if (options.kv_memory)
+    pool.kv_memory = parse_memory_size("--kv-memory", *options.kv_memory);
+  pool.flags = {{"--max-body", options.max_body},
+                {"--max-requests", std::to_string(options.max_requests)},
+                {"--drain-seconds", std::to_string(options.drain_seconds)}};
+  if (options.run.quiet)
+    pool.flags.emplace_back("--quiet", "");
+  RouterOptions router = {
+      .http = {.hosts = options.hosts,
+               .port = options.port,
+               .max_body = parse_memory_size("--max-body", options.max_body)},
+      .api_keys = read_api_keys(options),
+      .cors_origins = options.cors_origins,
+      .drain_seconds = options.drain_seconds,
+      .has_page = !options.no_page,
+      .pool = std::move(pool)};
+  std::string left_out;
+  std::vector<ModelFiles> models = read_model_folder(
+      *options.models,
+      [](const std::string &size) {
+        return parse_memory_size("flags.txt: --kv-memory", size);
+      },
+      [&](const std::string &name, const std::string &why) {
+        left_out = name + ": " + why;
+        if (!options.run.quiet)
+          std::fprintf(stderr, "note: left out: %s\n", left_out.c_str());
+      });
+  if (models.empty())
+    throw Error("--models: " + *options.models + " has no model" +
+                (left_out.empty() ? ": of each it has a folder with program "
+                                    "and weights"
+                                  : "; left out: " + left_out));
+  ModelRouter server(std::move(models), std::move(router));
+  print_addresses(options, server.port());
   server.run();
 }
 
 } // namespace
 
 void serve_command(const Metadata &metadata, const ServeOptions &options) {
+  // Of this program nothing is used but its server.
+  if (options.models)
+    return run_router(options);
   if (!metadata.batch)
     throw Error("serve: this program holds one sequence; compile with "
                 "--max-batch");

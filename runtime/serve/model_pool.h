@@ -37,10 +37,10 @@ struct ModelPoolOptions {
   size_t most_loaded = 4;
   /// Of each program that its own do not name: a flag and its value, if it has
   /// one.
-  std::vector<std::pair<std::string, std::string>> flags;
+  std::vector<std::pair<std::string, std::string>> flags = {};
   /// Bytes for keys and values, of programs whose flags do not say; else what
   /// all their sequences may need, at most a share of half the memory.
-  std::optional<uint64_t> kv_memory;
+  std::optional<uint64_t> kv_memory = {};
   /// Requests that wait for models.
   size_t most_waiting = 2048;
   /// Seconds that a request waits for room, and a program may take to load.

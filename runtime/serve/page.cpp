@@ -15,8 +15,21 @@ static constexpr std::string_view page_html =
 static constexpr std::string_view page_css =
 #include "runtime/serve/page/page.css.inc"
     ;
+// One script, in the order in which its parts begin.
 static constexpr std::string_view page_js =
-#include "runtime/serve/page/page.js.inc"
+// clang-format off
+#include "runtime/serve/page/element.js.inc"
+#include "runtime/serve/page/server.js.inc"
+#include "runtime/serve/page/markdown.js.inc"
+#include "runtime/serve/page/conversations.js.inc"
+#include "runtime/serve/page/settings.js.inc"
+#include "runtime/serve/page/answers.js.inc"
+#include "runtime/serve/page/chat.js.inc"
+#include "runtime/serve/page/text.js.inc"
+#include "runtime/serve/page/timeline.js.inc"
+#include "runtime/serve/page/engine.js.inc"
+#include "runtime/serve/page/shell.js.inc"
+    // clang-format on
     ;
 
 HttpResponse page_response() {

@@ -12,11 +12,12 @@ from programs import Failure, expect
 
 
 class Server:
-    """`FILE serve`, from its first line on."""
+    """`FILE serve`, from its first line on. Without weights flags say what it serves."""
 
     def __init__(self, program, weights, *flags, environment=None):
+        model = ["--weights", weights, "--no-cache"] if weights else []
         self.process = subprocess.Popen(
-            [program, "serve", "--weights", weights, "--port", "0", "--no-cache", *map(str, flags)],
+            [program, "serve", *model, "--port", "0", *map(str, flags)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         line = self.process.stdout.readline()
         if not line.startswith("http://"):

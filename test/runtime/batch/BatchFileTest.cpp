@@ -118,8 +118,7 @@ TEST_F(BatchFileTest, ReadsOpenAIsRequests) {
                  R"(", "body": )" + text + "}");
   };
   EXPECT_EQ(body(R"({"model": "m", "messages": []})", "/v1/chat/completions"),
-            "url: chat templates are not supported; give /v1/completions the "
-            "whole text as prompt");
+            "url: this program answers /v1/completions only");
   EXPECT_EQ(body("{}", "/v1/embeddings"), "url: expected \"/v1/completions\"");
   EXPECT_EQ(body("[]", "/v1/completions"), "body: expected an object");
   EXPECT_EQ(body(R"({"prompt": ["a", "b"]})", "/v1/completions"),
