@@ -1,5 +1,4 @@
-//===- call_grammar.cpp - a call of one function, as a grammar
-//-------------===//
+//===- call_grammar.cpp - a call of one function, as a grammar ------------===//
 
 #include "runtime/chat/call_grammar.h"
 

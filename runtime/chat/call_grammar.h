@@ -1,5 +1,4 @@
-//===- call_grammar.h - a call of one function, as a grammar
-//---------------===//
+//===- call_grammar.h - a call of one function, as a grammar --------------===//
 
 #ifndef BATON_RUNTIME_CHAT_CALL_GRAMMAR_H
 #define BATON_RUNTIME_CHAT_CALL_GRAMMAR_H

@@ -1,5 +1,4 @@
-//===- conversation.cpp - messages to the prompt of an answer
-//--------------===//
+//===- conversation.cpp - messages to the prompt of an answer -------------===//
 
 #include "runtime/chat/conversation.h"
 

@@ -1,5 +1,4 @@
-//===- conversation.h - messages to the prompt of an answer
-//----------------===//
+//===- conversation.h - messages to the prompt of an answer ---------------===//
 //
 // A checkpoint's chat template writes messages as the model was trained to read
 // them. Templates differ in what they take: some want texts where others want

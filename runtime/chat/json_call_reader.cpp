@@ -1,5 +1,4 @@
-//===- json_call_reader.cpp - calls in JSON, byte by byte
-//------------------===//
+//===- json_call_reader.cpp - calls in JSON, byte by byte -----------------===//
 
 #include "runtime/chat/json_call_reader.h"
 

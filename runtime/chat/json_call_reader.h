@@ -1,5 +1,4 @@
-//===- json_call_reader.h - calls in JSON, byte by byte
-//--------------------===//
+//===- json_call_reader.h - calls in JSON, byte by byte -------------------===//
 
 #ifndef BATON_RUNTIME_CHAT_JSON_CALL_READER_H
 #define BATON_RUNTIME_CHAT_JSON_CALL_READER_H

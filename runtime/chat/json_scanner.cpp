@@ -1,5 +1,4 @@
-//===- json_scanner.cpp - one JSON value, byte by byte
-//---------------------===//
+//===- json_scanner.cpp - one JSON value, byte by byte --------------------===//
 
 #include "runtime/chat/json_scanner.h"
 

@@ -1,5 +1,4 @@
-//===- json_scanner.h - one JSON value, byte by byte
-//-----------------------===//
+//===- json_scanner.h - one JSON value, byte by byte ----------------------===//
 
 #ifndef BATON_RUNTIME_CHAT_JSON_SCANNER_H
 #define BATON_RUNTIME_CHAT_JSON_SCANNER_H

@@ -1,5 +1,4 @@
-//===- json_strings.cpp - strings as JSON writes them
-//-------------------------===//
+//===- json_strings.cpp - strings as JSON writes them ---------------------===//
 
 #include "runtime/chat/json_strings.h"
 

@@ -1,5 +1,4 @@
-//===- json_strings.h - strings as JSON writes them
-//---------------------------===//
+//===- json_strings.h - strings as JSON writes them -----------------------===//
 
 #ifndef BATON_RUNTIME_CHAT_JSON_STRINGS_H
 #define BATON_RUNTIME_CHAT_JSON_STRINGS_H

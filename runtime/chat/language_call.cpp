@@ -1,5 +1,4 @@
-//===- language_call.cpp - calls as programming languages write them
-//-------===//
+//===- language_call.cpp - calls as programming languages write them ------===//
 
 #include "runtime/chat/language_call.h"
 

@@ -1,5 +1,4 @@
-//===- language_call.h - calls as programming languages write them
-//---------===//
+//===- language_call.h - calls as programming languages write them --------===//
 
 #ifndef BATON_RUNTIME_CHAT_LANGUAGE_CALL_H
 #define BATON_RUNTIME_CHAT_LANGUAGE_CALL_H

@@ -1,5 +1,4 @@
-//===- output_marks.cpp - what stands between the parts of an output
-//-------===//
+//===- output_marks.cpp - what stands between the parts of an output ------===//
 
 #include "runtime/chat/output_marks.h"
 

@@ -1,5 +1,4 @@
-//===- output_marks.h - what stands between the parts of an output
-//---------===//
+//===- output_marks.h - what stands between the parts of an output --------===//
 
 #ifndef BATON_RUNTIME_CHAT_OUTPUT_MARKS_H
 #define BATON_RUNTIME_CHAT_OUTPUT_MARKS_H

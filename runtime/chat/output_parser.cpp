@@ -1,5 +1,4 @@
-//===- output_parser.cpp - a model's text to content, reasoning and calls
-//--===//
+//===- output_parser.cpp - a model's text to content, reasoning and calls -===//
 //
 // The machine takes one byte at a time, so its deltas cannot depend on how the
 // text is cut. `pending` are bytes of which it does not know yet what they are.

@@ -1,5 +1,4 @@
-//===- output_parser.h - a model's text to content, reasoning and calls
-//----===//
+//===- output_parser.h - a model's text to content, reasoning and calls ---===//
 //
 // A model writes its reasoning and its calls of tools into the same text as its
 // answer, with marks of its own (tool_format.h). The parser takes the text in

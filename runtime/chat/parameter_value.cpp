@@ -1,5 +1,4 @@
-//===- parameter_value.cpp - a value between tags, as JSON
-//-----------------===//
+//===- parameter_value.cpp - a value between tags, as JSON ----------------===//
 
 #include "runtime/chat/parameter_value.h"
 

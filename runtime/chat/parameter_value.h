@@ -1,5 +1,4 @@
-//===- parameter_value.h - a value between tags, as JSON
-//-------------------===//
+//===- parameter_value.h - a value between tags, as JSON ------------------===//
 
 #ifndef BATON_RUNTIME_CHAT_PARAMETER_VALUE_H
 #define BATON_RUNTIME_CHAT_PARAMETER_VALUE_H

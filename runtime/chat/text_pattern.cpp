@@ -1,5 +1,4 @@
-//===- text_pattern.cpp - marks with names in them, at the end of a text
-//---===//
+//===- text_pattern.cpp - marks with names in them, at the end of a text --===//
 
 #include "runtime/chat/text_pattern.h"
 

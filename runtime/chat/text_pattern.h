@@ -1,5 +1,4 @@
-//===- text_pattern.h - marks with names in them, at the end of a text
-//-----===//
+//===- text_pattern.h - marks with names in them, at the end of a text ----===//
 //
 // Models put line breaks around their marks or leave them out as they like, so
 // white space in a pattern stands for any white space, also none.

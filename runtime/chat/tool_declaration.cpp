@@ -1,5 +1,4 @@
-//===- tool_declaration.cpp - a function that a model may call
-//-------------===//
+//===- tool_declaration.cpp - a function that a model may call ------------===//
 
 #include "runtime/chat/tool_declaration.h"
 

@@ -1,5 +1,4 @@
-//===- tool_declaration.h - a function that a model may call
-//---------------===//
+//===- tool_declaration.h - a function that a model may call --------------===//
 
 #ifndef BATON_RUNTIME_CHAT_TOOL_DECLARATION_H
 #define BATON_RUNTIME_CHAT_TOOL_DECLARATION_H

@@ -1,5 +1,4 @@
-//===- tool_format.cpp - how a model writes calls of tools and reasoning
-//---===//
+//===- tool_format.cpp - how a model writes calls of tools and reasoning --===//
 
 #include "runtime/chat/tool_format.h"
 

@@ -1,5 +1,4 @@
-//===- tool_format.h - how a model writes calls of tools and reasoning
-//-----===//
+//===- tool_format.h - how a model writes calls of tools and reasoning ----===//
 //
 // Each family of models was trained to write calls of tools in a way of its
 // own. A ToolFormat is that way as data: what finds calls in an output

@@ -1,5 +1,4 @@
-//===- tool_format_table.cpp - the formats there are, and their signs
-//------===//
+//===- tool_format_table.cpp - the formats there are, and their signs -----===//
 //
 // White space in the marks is as the models' own templates write it, since
 // constrained output is written with it. The parser does not depend on it.

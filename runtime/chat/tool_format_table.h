@@ -1,5 +1,4 @@
-//===- tool_format_table.h - the formats there are, and their signs
-//--------===//
+//===- tool_format_table.h - the formats there are, and their signs -------===//
 
 #ifndef BATON_RUNTIME_CHAT_TOOL_FORMAT_TABLE_H
 #define BATON_RUNTIME_CHAT_TOOL_FORMAT_TABLE_H

@@ -1,5 +1,4 @@
-//===- tool_grammar.cpp - what an answer may be, as a grammar
-//--------------===//
+//===- tool_grammar.cpp - what an answer may be, as a grammar -------------===//
 
 #include "runtime/chat/tool_grammar.h"
 

@@ -1,5 +1,4 @@
-//===- tool_grammar.h - what an answer may be, as a grammar
-//----------------===//
+//===- tool_grammar.h - what an answer may be, as a grammar ---------------===//
 //
 // Keeps a model to calls that its tools accept, written as its format writes
 // them, so that output_parser.h finds them.

@@ -103,7 +103,7 @@ public:
       state.accepting = accepts(place);
       for (const char letter : std::string_view("-.0123456789"))
         if (const auto next = step(place, letter)) {
-          const auto character = static_cast<uint32_t>(letter);
+          const auto character = static_cast<uint8_t>(letter);
           state.transitions.push_back({{character, character}, number(*next)});
         }
       states.push_back(std::move(state));

@@ -3,8 +3,8 @@
 #include "runtime/jinja/attributes.h"
 
 #include "runtime/jinja/methods.h"
-#include "runtime/jinja/operations.h"
 #include "runtime/jinja/printing.h"
+#include "runtime/jinja/slicing.h"
 
 #include <algorithm>
 #include <iterator>

@@ -5,6 +5,7 @@
 #include "runtime/jinja/interpreter.h"
 #include "runtime/jinja/operations.h"
 #include "runtime/jinja/printing.h"
+#include "runtime/jinja/slicing.h"
 
 namespace baton::jinja {
 

@@ -43,10 +43,6 @@ bool compare(Rendering &rendering, Comparison what, const Value &left,
              const Value &right);
 bool contains(Rendering &rendering, const Value &container, const Value &item);
 
-/// container[start:stop:step]; Missing or None is what is left out.
-Value slice(Rendering &rendering, const Value &container, const Value &start,
-            const Value &stop, const Value &step);
-
 /// Where `part` first occurs in `text` from `from` on.
 size_t find_text(std::string_view text, std::string_view part, size_t from = 0);
 

@@ -1,5 +1,4 @@
-//===- batch_setup.cpp - what a program of many sequences starts with
-//------===//
+//===- batch_setup.cpp - what a program of many sequences starts with -----===//
 
 #include "runtime/main/batch_setup.h"
 

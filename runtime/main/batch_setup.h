@@ -1,5 +1,4 @@
-//===- batch_setup.h - what a program of many sequences starts with
-//--------===//
+//===- batch_setup.h - what a program of many sequences starts with -------===//
 
 #ifndef BATON_RUNTIME_MAIN_BATCH_SETUP_H
 #define BATON_RUNTIME_MAIN_BATCH_SETUP_H

@@ -1,5 +1,4 @@
-//===- serving_setup.cpp - what serves conversations starts with
-//-----------===//
+//===- serving_setup.cpp - what serves conversations starts with ----------===//
 
 #include "runtime/main/serving_setup.h"
 

@@ -1,5 +1,4 @@
-//===- serving_setup.h - what serves conversations starts with
-//-------------===//
+//===- serving_setup.h - what serves conversations starts with ------------===//
 
 #ifndef BATON_RUNTIME_MAIN_SERVING_SETUP_H
 #define BATON_RUNTIME_MAIN_SERVING_SETUP_H

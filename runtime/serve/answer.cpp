@@ -1,5 +1,4 @@
-//===- answer.cpp - a request to the server that generates text
-//--------===//
+//===- answer.cpp - a request to the server that generates text -----------===//
 
 #include "runtime/serve/answer.h"
 

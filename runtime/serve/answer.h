@@ -1,5 +1,4 @@
-//===- answer.h - a request to the server that generates text
-//----------===//
+//===- answer.h - a request to the server that generates text -------------===//
 
 #ifndef BATON_RUNTIME_SERVE_ANSWER_H
 #define BATON_RUNTIME_SERVE_ANSWER_H

@@ -1,5 +1,4 @@
-//===- api_error.h - why a request to the server fails
-//---------------------===//
+//===- api_error.h - why a request to the server fails --------------------===//
 
 #ifndef BATON_RUNTIME_SERVE_API_ERROR_H
 #define BATON_RUNTIME_SERVE_API_ERROR_H

@@ -1,5 +1,4 @@
-//===- api_json.cpp - JSON between clients and the server
-//------------------===//
+//===- api_json.cpp - JSON between clients and the server -----------------===//
 
 #include "runtime/serve/api_json.h"
 

@@ -1,5 +1,4 @@
-//===- api_json.h - JSON between clients and the server
-//--------------------===//
+//===- api_json.h - JSON between clients and the server -------------------===//
 
 #ifndef BATON_RUNTIME_SERVE_API_JSON_H
 #define BATON_RUNTIME_SERVE_API_JSON_H

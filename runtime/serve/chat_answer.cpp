@@ -1,5 +1,4 @@
-//===- chat_answer.cpp - the answer in a conversation
-//------------------===//
+//===- chat_answer.cpp - the answer in a conversation ---------------------===//
 
 #include "runtime/serve/chat_answer.h"
 

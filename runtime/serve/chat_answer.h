@@ -1,5 +1,4 @@
-//===- chat_answer.h - the answer in a conversation
-//--------------------===//
+//===- chat_answer.h - the answer in a conversation -----------------------===//
 //
 // What the engine draws becomes content, reasoning and calls of tools, and goes
 // to a writer, of which there is one for each API that has conversations.

@@ -1,5 +1,4 @@
-//===- chat_request.cpp - requests for an answer in a conversation
-//---------===//
+//===- chat_request.cpp - requests for an answer in a conversation --------===//
 
 #include "runtime/serve/chat_request.h"
 

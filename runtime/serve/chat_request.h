@@ -1,5 +1,4 @@
-//===- chat_request.h - requests for an answer in a conversation
-//-----------===//
+//===- chat_request.h - requests for an answer in a conversation ----------===//
 //
 // Requests of all APIs that have conversations become one of
 // /v1/chat/completions, and that a request of the engine.

@@ -1,5 +1,4 @@
-//===- completion_answer.cpp - continuations of texts
-//------------------===//
+//===- completion_answer.cpp - continuations of texts ---------------------===//
 
 #include "runtime/serve/completion_answer.h"
 

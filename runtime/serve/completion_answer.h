@@ -1,5 +1,4 @@
-//===- completion_answer.h - continuations of texts
-//--------------------===//
+//===- completion_answer.h - continuations of texts -----------------------===//
 //
 // Answers of OpenAI's /v1/completions: of one prompt or of several, each with a
 // number of continuations.

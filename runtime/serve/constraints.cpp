@@ -1,5 +1,4 @@
-//===- constraints.cpp - what answers are constrained to
-//-------------------===//
+//===- constraints.cpp - what answers are constrained to ------------------===//
 
 #include "runtime/serve/constraints.h"
 

@@ -1,5 +1,4 @@
-//===- constraints.h - what answers are constrained to
-//---------------------===//
+//===- constraints.h - what answers are constrained to --------------------===//
 
 #ifndef BATON_RUNTIME_SERVE_CONSTRAINTS_H
 #define BATON_RUNTIME_SERVE_CONSTRAINTS_H

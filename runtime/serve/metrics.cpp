@@ -1,5 +1,4 @@
-//===- metrics.cpp - what a server counts, for Prometheus
-//------------------===//
+//===- metrics.cpp - what a server counts, for Prometheus -----------------===//
 
 #include "runtime/serve/metrics.h"
 

@@ -1,5 +1,4 @@
-//===- metrics.h - what a server counts, for Prometheus
-//--------------------===//
+//===- metrics.h - what a server counts, for Prometheus -------------------===//
 //
 // Names are vLLM's where the meaning is the same, so that dashboards made for
 // it show this server. The text format is written here: the client library that

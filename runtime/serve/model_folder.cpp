@@ -27,10 +27,9 @@ namespace files = std::filesystem;
 constexpr double info_seconds = 10;
 
 /// What whoever starts the programs says itself.
-constexpr std::array<std::string_view, 12> reserved_flags = {
-    "--weights", "--host",         "--port",          "--name",
-    "--api-key", "--api-key-file", "--cors-origin",   "--no-page",
-    "--models",  "--models-max",   "--models-memory", "--ranks"};
+constexpr std::array<std::string_view, 10> reserved_flags = {
+    "--weights",      "--host",        "--port",    "--name",   "--api-key",
+    "--api-key-file", "--cors-origin", "--no-page", "--models", "--ranks"};
 
 bool is_model_name(std::string_view name) {
   return !name.empty() && name.front() != '.' &&

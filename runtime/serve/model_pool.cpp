@@ -397,7 +397,7 @@ void ModelPool::ended(Model &model, const std::string &why) {
 
 void ModelPool::fail(Model &model, const std::string &why) {
   if (model.fault.empty())
-    model.fault = why.starts_with("error: ") ? why.substr(7) : why;
+    model.fault = why;
   model.failures.push_back(Clock::now());
   ++model.failure_count;
   const auto all = std::exchange(model.curious, {});

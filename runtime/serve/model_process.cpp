@@ -230,7 +230,10 @@ public:
     error.close(ignored);
     const Events last = std::exchange(events, {});
     if (last.ended)
-      last.ended(last_line.empty() ? ending_text(status) : last_line);
+      last.ended(last_line.starts_with("error: ")
+                     ? last_line.substr(7)
+                     : ending_text(status) +
+                           (last_line.empty() ? "" : "; " + last_line));
     return true;
   }
 
@@ -268,7 +271,9 @@ private:
   }
 
   void say(const std::string &line) {
-    last_line = line;
+    // Notes are about what goes on.
+    if (!line.starts_with("note: "))
+      last_line = line;
     std::fprintf(stderr, "%s: %s\n", name.c_str(), line.c_str());
   }
 

@@ -36,7 +36,7 @@ public:
   struct Events {
     /// It serves at 127.0.0.1, at this port.
     std::function<void(uint16_t port)> ready;
-    /// It is gone: its last line on standard error, or how it ended.
+    /// It is gone: the error that it said last, or how it ended.
     std::function<void(const std::string &why)> ended;
   };
 

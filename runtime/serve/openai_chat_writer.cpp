@@ -1,5 +1,4 @@
-//===- openai_chat_writer.cpp - answers of /v1/chat/completions
-//------------===//
+//===- openai_chat_writer.cpp - answers of /v1/chat/completions -----------===//
 
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/chat_answer.h"

@@ -1,5 +1,4 @@
-//===- page.cpp - the server's page in a browser
-//---------------------------===//
+//===- page.cpp - the server's page in a browser --------------------------===//
 
 #include "runtime/serve/page.h"
 

@@ -1,5 +1,4 @@
-//===- page.h - the server's page in a browser
-//-----------------------------===//
+//===- page.h - the server's page in a browser ----------------------------===//
 
 #ifndef BATON_RUNTIME_SERVE_PAGE_H
 #define BATON_RUNTIME_SERVE_PAGE_H

@@ -1,5 +1,4 @@
-//===- request_keys.cpp - what all requests for text say alike
-//-------------===//
+//===- request_keys.cpp - what all requests for text say alike ------------===//
 
 #include "runtime/serve/request_keys.h"
 

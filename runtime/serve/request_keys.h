@@ -1,5 +1,4 @@
-//===- request_keys.h - what all requests for text say alike
-//---------------===//
+//===- request_keys.h - what all requests for text say alike --------------===//
 
 #ifndef BATON_RUNTIME_SERVE_REQUEST_KEYS_H
 #define BATON_RUNTIME_SERVE_REQUEST_KEYS_H

@@ -1,5 +1,4 @@
-//===- served_model.cpp - what requests of a served model need
-//-------------===//
+//===- served_model.cpp - what requests of a served model need ------------===//
 
 #include "runtime/serve/served_model.h"
 

@@ -1,5 +1,4 @@
-//===- served_model.h - what requests of a served model need
-//---------------===//
+//===- served_model.h - what requests of a served model need --------------===//
 
 #ifndef BATON_RUNTIME_SERVE_SERVED_MODEL_H
 #define BATON_RUNTIME_SERVE_SERVED_MODEL_H

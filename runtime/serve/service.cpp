@@ -1,5 +1,4 @@
-//===- service.cpp - the server's API
-//--------------------------------------===//
+//===- service.cpp - the server's API -------------------------------------===//
 
 #include "runtime/serve/service.h"
 

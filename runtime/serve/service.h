@@ -1,5 +1,4 @@
-//===- service.h - the server's API
-//----------------------------------------===//
+//===- service.h - the server's API ---------------------------------------===//
 //
 // Routes requests. The server's thread answers what is quick and writes
 // streams; a few threads read bodies, write prompts, make tokens and compile

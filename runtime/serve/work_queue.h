@@ -1,5 +1,4 @@
-//===- work_queue.h - a few threads for what takes long
-//--------------------===//
+//===- work_queue.h - a few threads for what takes long -------------------===//
 
 #ifndef BATON_RUNTIME_SERVE_WORK_QUEUE_H
 #define BATON_RUNTIME_SERVE_WORK_QUEUE_H

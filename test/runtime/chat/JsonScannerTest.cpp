@@ -1,5 +1,4 @@
-//===- JsonScannerTest.cpp - where JSON values end
-//-------------------------===//
+//===- JsonScannerTest.cpp - where JSON values end ------------------------===//
 
 #include "runtime/chat/json_scanner.h"
 #include "runtime/chat/json_strings.h"

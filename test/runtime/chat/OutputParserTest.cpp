@@ -1,5 +1,4 @@
-//===- OutputParserTest.cpp - content, reasoning and calls of outputs
-//------===//
+//===- OutputParserTest.cpp - content, reasoning and calls of outputs -----===//
 //
 // Every text is parsed whole, byte by byte and cut in two at every place
 // (parse_every_way()).

@@ -1,5 +1,4 @@
-//===- TemplateTurnsTest.cpp - calls as models' own templates write them
-//---===//
+//===- TemplateTurnsTest.cpp - calls as models' own templates write them --===//
 //
 // golden/turns.json is made by templates.py.
 //

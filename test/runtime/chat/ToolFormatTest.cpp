@@ -1,5 +1,4 @@
-//===- ToolFormatTest.cpp - which format a chat template has
-//---------------===//
+//===- ToolFormatTest.cpp - which format a chat template has --------------===//
 //
 // templates.py asks the same for whole templates.
 //

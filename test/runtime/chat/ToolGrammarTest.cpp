@@ -1,5 +1,4 @@
-//===- ToolGrammarTest.cpp - answers that grammars of tools allow
-//----------===//
+//===- ToolGrammarTest.cpp - answers that grammars of tools allow ---------===//
 //
 // A text is tried against a vocabulary of all bytes and some special tokens,
 // and what is allowed has to be found by the parser.

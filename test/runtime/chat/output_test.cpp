@@ -1,5 +1,4 @@
-//===- output_test.cpp - outputs of models, parsed in pieces
-//---------------===//
+//===- output_test.cpp - outputs of models, parsed in pieces --------------===//
 
 #include "output_test.h"
 

@@ -1,5 +1,4 @@
-//===- output_test.h - outputs of models, parsed in pieces
-//-----------------===//
+//===- output_test.h - outputs of models, parsed in pieces ----------------===//
 
 #ifndef BATON_TEST_RUNTIME_CHAT_OUTPUT_TEST_H
 #define BATON_TEST_RUNTIME_CHAT_OUTPUT_TEST_H

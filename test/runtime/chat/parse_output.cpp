@@ -1,5 +1,4 @@
-//===- parse_output.cpp - formats of templates and parsed outputs
-//----------===//
+//===- parse_output.cpp - formats of templates and parsed outputs ---------===//
 //
 // Reads lines of JSON, each with "template", the text of a chat template, or
 // "format", the name of one, and optionally "text", an output, with "tools".

@@ -3,6 +3,9 @@
 #include "small_vocabulary.h"
 
 #include "runtime/error.h"
+#include "runtime/grammar/json_schema.h"
+
+#include <nlohmann/json.hpp>
 
 #include <gtest/gtest.h>
 
@@ -362,6 +365,78 @@ TEST(Mask, ACacheThatForgetsChangesNothing) {
       const auto token =
           static_cast<int32_t>(random() % static_cast<unsigned>(end));
       ASSERT_EQ(one->accept(token), other->accept(token));
+    }
+  }
+}
+
+TEST(Mask, IsWhatIsAcceptedByteByByte) {
+  // Texts of JSON, in tokens that split characters and go over the ends of
+  // strings, where masks are put together of parts that were computed before.
+  std::vector<std::string> tokens;
+  for (int byte = 0; byte < 256; ++byte)
+    tokens.emplace_back(1, static_cast<char>(byte));
+  for (const char *piece :
+       {"{\"",      "\":",         "\": \"",   "\", \"",
+        "\"}",      "\"]",         "\"}}",     "]}",
+        "[[",       "null",        "true",     "\\\"",
+        "\\u0",     "\\ud83d",     "\u00e9",   "\u65e5\u672c",
+        "\xE6\x97", "\xA5\xE6",    "\xF0\x9F", "\x98\x80\"",
+        "a\"",      "ab",          "abcd",     "abcdefgh",
+        "ab\u00e9", "the end\", ", "12",       "3.5",
+        "e+1",      "0,",          "1}",       "\u00e9\", \"k",
+        "<tool>",   "</tool>x",    "<t",       "<|end|>"})
+    tokens.emplace_back(piece);
+  const auto vocabulary = small_vocabulary(tokens);
+  const auto end = static_cast<int32_t>(tokens.size() - 1);
+  const auto schema = [](const char *text) {
+    return Grammar::json_schema(nlohmann::ordered_json::parse(text));
+  };
+  const std::vector<Grammar> grammars = {
+      Grammar::json_object(),
+      schema(R"({"type": "string", "maxLength": 5})"),
+      schema(R"({"type": "string", "minLength": 3, "maxLength": 700})"),
+      schema(R"({"type": "array", "items": {"type": "string",
+        "maxLength": 9}})"),
+      schema(R"({"type": "string", "pattern": "^[a-z\u00e9]*\"?$"})"),
+      schema(R"({"type": "object", "properties": {"k": {"type": "string"},
+        "key": {"type": "number"}}, "additionalProperties": true})"),
+      schema(R"({"$ref": "#/$defs/n", "$defs": {"n": {"type": "object",
+        "properties": {"k": {"type": "string"}, "n": {"$ref":
+        "#/$defs/n"}}, "required": ["k"]}}})"),
+      Grammar::sequence(
+          {Grammar::text_until("<tool>"), schema(R"({"type": "array"})"),
+           Grammar::literal("</tool>"), Grammar::text_without("<tool>")}),
+      Grammar::gbnf("root ::= s (\",\" s)*\ns ::= \"\\\"\" [^\"]* \"\\\"\"")};
+  std::mt19937 random(5);
+  for (size_t number = 0; number < grammars.size(); ++number) {
+    SCOPED_TRACE(number);
+    const auto constraint =
+        compile_constraint(grammars[number], vocabulary, {end});
+    for (int walk = 0; walk < 3; ++walk) {
+      const auto matcher = constraint->start();
+      std::vector<int32_t> history;
+      while (history.size() < 15 && !matcher->is_finished()) {
+        const auto mask = mask_of(*matcher, tokens.size());
+        std::vector<int32_t> allowed, long_ones;
+        for (int32_t token = 0; token < end; ++token) {
+          const std::string &bytes = tokens[static_cast<size_t>(token)];
+          const auto other = constraint->start();
+          for (const int32_t before : history)
+            ASSERT_TRUE(other->accept(before));
+          bool taken = true;
+          for (const char byte : bytes)
+            taken = taken && other->accept(static_cast<uint8_t>(byte));
+          ASSERT_EQ(has_token(mask, token), taken) << bytes;
+          if (taken)
+            (bytes.size() > 1 ? long_ones : allowed).push_back(token);
+        }
+        const auto &choice = !long_ones.empty() && random() % 4 ? long_ones
+                             : allowed.empty()                  ? long_ones
+                                                                : allowed;
+        ASSERT_FALSE(choice.empty());
+        history.push_back(choice[random() % choice.size()]);
+        ASSERT_TRUE(matcher->accept(history.back()));
+      }
     }
   }
 }
