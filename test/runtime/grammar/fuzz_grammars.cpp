@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <functional>
 #include <random>
+#include <sys/time.h>
 #include <unistd.h>
 
 using namespace baton;
@@ -27,8 +28,13 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
-/// No mutant takes so long, in seconds; sanitizers included.
-constexpr unsigned patience = 10;
+/// No mutant takes so long, in seconds of processor time; sanitizers included.
+constexpr time_t patience = 10;
+
+void set_alarm(time_t seconds) {
+  const itimerval timer{{0, 0}, {seconds, 0}};
+  setitimer(ITIMER_VIRTUAL, &timer, nullptr);
+}
 
 const std::vector<std::string> gbnf_seeds = {
     "root ::= expr\nexpr ::= expr \"+\" term | term\nterm ::= [0-9]+ | "
@@ -229,7 +235,7 @@ void follow(const Grammar &grammar, Random &random, Report &report) {
 void check(const std::string &text, const std::function<Grammar()> &read,
            Random &random, Report &report) {
   current = text;
-  alarm(patience);
+  set_alarm(patience);
   const auto begin = std::chrono::steady_clock::now();
   const size_t compiled = report.compiled;
   try {
@@ -261,7 +267,7 @@ int main(int count, char **arguments) {
     std::fprintf(stderr, "fuzz_grammars COUNT SEED\n");
     return 2;
   }
-  std::signal(SIGALRM, give_up);
+  std::signal(SIGVTALRM, give_up);
   Random random(static_cast<unsigned>(std::atoi(arguments[2])));
   std::vector<json> schemas;
   for (const std::string &text : schema_seeds)
@@ -280,7 +286,7 @@ int main(int count, char **arguments) {
         schema.dump(), [&] { return Grammar::json_schema(schema, options); },
         random, reports[2]);
   }
-  alarm(0);
+  set_alarm(0);
   for (const Report &report : reports)
     std::printf("%zu refused, %zu compiled, %zu tokens, %zu ended by an error; "
                 "slowest %.2f s: %s\n",
