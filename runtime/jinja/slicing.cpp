@@ -2,6 +2,7 @@
 
 #include "runtime/jinja/slicing.h"
 
+#include "runtime/jinja/numbers.h"
 #include "runtime/jinja/unicode.h"
 
 #include <algorithm>
