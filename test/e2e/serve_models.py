@@ -216,10 +216,10 @@ def test_deaths(server):
     child = child_of(server, "blue")
     # A stream has begun, another request has not.
     found = []
-    thread = threading.Thread(target=lambda: found.append(server.ask("/v1/completions", ask("die", "blue", 1900, n=8))))
+    thread = threading.Thread(target=lambda: found.append(server.ask("/v1/completions", ask("die", "blue", 1900, n=4))))
     thread.start()
     connection = server.connect()
-    connection.request("POST", "/v1/completions", json.dumps(ask("die", "blue", 1900, stream=True, n=8)))
+    connection.request("POST", "/v1/completions", json.dumps(ask("die", "blue", 1900, stream=True, n=4)))
     answer = connection.getresponse()
     answer.readline()
     expect(wait_until(lambda: metric(server, "baton:router_requests_running")["blue"] == 2), "two requests run")
