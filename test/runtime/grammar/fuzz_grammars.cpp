@@ -37,14 +37,22 @@ void set_alarm(time_t seconds) {
 }
 
 const std::vector<std::string> gbnf_seeds = {
-    "root ::= expr\nexpr ::= expr \"+\" term | term\nterm ::= [0-9]+ | "
-    "\"(\" expr \")\"\n",
-    "root ::= \"[\" (item (\",\" item)*)? \"]\" # list\nitem ::= [a-z]{1,8} | "
-    "root | <|end|>\n",
-    "root ::= (\"a\" | b)* c{2,3} [^\\n\\x41-\\u0100] .\nb ::= b b | \"\"\nc "
-    "::= c? \"x\"\n",
-    "root ::= a{3000}\na ::= \"ab\"{0,70} | [^a]\n",
-    "root ::= ((((\"x\")+)*)?){2,} root?\n"};
+    R"gbnf(root ::= expr
+expr ::= expr "+" term | term
+term ::= [0-9]+ | "(" expr ")"
+)gbnf",
+    R"gbnf(root ::= "[" (item ("," item)*)? "]" # list
+item ::= [a-z]{1,8} | root | <|end|>
+)gbnf",
+    R"gbnf(root ::= ("a" | b)* c{2,3} [^\n\x41-\u0100] .
+b ::= b b | ""
+c ::= c? "x"
+)gbnf",
+    R"gbnf(root ::= a{3000}
+a ::= "ab"{0,70} | [^a]
+)gbnf",
+    R"gbnf(root ::= (((("x")+)*)?){2,} root?
+)gbnf"};
 
 const std::vector<std::string> pattern_seeds = {
     "(a|b)*c+d?[e-z]{2,5}",
