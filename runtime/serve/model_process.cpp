@@ -37,6 +37,8 @@ using ErrorCode = boost::system::error_code;
 
 /// Of a line that says why a process has ended.
 constexpr size_t longest_line = 1000;
+/// Of a program that is asked what it is.
+constexpr size_t longest_output = size_t(64) << 20;
 
 struct Pipe {
   Pipe() {
@@ -156,10 +158,15 @@ pid_t start_process(const ProcessOptions &options, int output, int error) {
   return process;
 }
 
-std::string ending_text(int status) {
-  if (WIFSIGNALED(status))
-    return "it was ended by signal " + std::to_string(WTERMSIG(status));
-  return "it ended with status " + std::to_string(WEXITSTATUS(status));
+/// Of a process, with the last line that it said.
+std::string ending_text(int status, const std::string &last_line) {
+  if (last_line.starts_with("error: "))
+    return last_line.substr(7);
+  const std::string text =
+      WIFSIGNALED(status)
+          ? "it was ended by signal " + std::to_string(WTERMSIG(status))
+          : "it ended with status " + std::to_string(WEXITSTATUS(status));
+  return text + (last_line.empty() ? "" : "; " + last_line);
 }
 
 /// The port of "http://127.0.0.1:8080".
@@ -230,10 +237,7 @@ public:
     error.close(ignored);
     const Events last = std::exchange(events, {});
     if (last.ended)
-      last.ended(last_line.starts_with("error: ")
-                     ? last_line.substr(7)
-                     : ending_text(status) +
-                           (last_line.empty() ? "" : "; " + last_line));
+      last.ended(ending_text(status, last_line));
     return true;
   }
 
@@ -379,7 +383,7 @@ std::string output_of(const std::filesystem::path &program,
                                                static_cast<int>(left.count()));
     if (found < 0 && errno == EINTR)
       continue;
-    if (found <= 0) {
+    if (found <= 0 || text.size() + complaint.size() > longest_output) {
       in_time = false;
       break;
     }
@@ -401,14 +405,13 @@ std::string output_of(const std::filesystem::path &program,
   while (waitpid(process, &status, 0) < 0 && errno == EINTR)
     continue;
   if (!in_time)
-    throw Error("it says nothing for " +
+    throw Error("it has not ended within " +
                 std::to_string(static_cast<int>(seconds)) + " s");
   if (status != 0) {
     while (complaint.ends_with('\n'))
       complaint.pop_back();
-    throw Error(complaint.empty()
-                    ? ending_text(status)
-                    : complaint.substr(complaint.rfind('\n') + 1));
+    throw Error(
+        ending_text(status, complaint.substr(complaint.rfind('\n') + 1)));
   }
   return text;
 }
