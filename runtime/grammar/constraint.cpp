@@ -3,9 +3,9 @@
 #include "runtime/grammar/constraint.h"
 
 #include "runtime/error.h"
+#include "runtime/grammar/automaton_compiler.h"
 #include "runtime/grammar/mask_cache.h"
 #include "runtime/grammar/parse_stacks.h"
-#include "runtime/grammar/pushdown_automaton.h"
 
 #include <algorithm>
 #include <string>

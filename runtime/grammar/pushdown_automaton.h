@@ -11,11 +11,8 @@
 #ifndef BATON_RUNTIME_GRAMMAR_PUSHDOWN_AUTOMATON_H
 #define BATON_RUNTIME_GRAMMAR_PUSHDOWN_AUTOMATON_H
 
-#include "runtime/grammar/grammar_node.h"
-
-#include <bitset>
+#include <array>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -98,21 +95,6 @@ struct PushdownAutomaton {
     return nowhere;
   }
 };
-
-/// What a vocabulary has.
-struct AutomatonAlphabet {
-  /// Bytes that occur in tokens.
-  std::bitset<256> bytes;
-  /// The number of a special token, by its spelling; throws Error.
-  std::function<int32_t(const std::string &spelling)> token_id;
-  /// Numbers of tokens are below.
-  int32_t tokens;
-};
-
-/// Throws Error where the grammar is too large, no text keeps to it, or none
-/// that the alphabet can spell.
-PushdownAutomaton compile_grammar(const GrammarPart &grammar,
-                                  const AutomatonAlphabet &alphabet);
 
 } // namespace baton
 

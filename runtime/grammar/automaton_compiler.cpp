@@ -1,6 +1,6 @@
-//===- pushdown_automaton.cpp - a grammar as states and calls ------------===//
+//===- automaton_compiler.cpp - grammars to pushdown automata ------------===//
 
-#include "runtime/grammar/pushdown_automaton.h"
+#include "runtime/grammar/automaton_compiler.h"
 
 #include "runtime/error.h"
 #include "runtime/grammar/determinization.h"
