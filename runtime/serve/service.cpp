@@ -160,7 +160,11 @@ void Service::dispatch(const Exchange &exchange) {
     return refuse(*exchange, not_found("there is no " + request.path));
   if (draining && method == "POST")
     return refuse(*exchange, overloaded("the server is about to end"));
-  (this->*found->action)(exchange);
+  try {
+    (this->*found->action)(exchange);
+  } catch (const std::exception &failure) {
+    refuse(*exchange, server_fault(failure.what()));
+  }
 }
 
 void Service::take_events() {
@@ -194,18 +198,28 @@ void Service::take(const EngineEvent &event) {
     if (event.result)
       places.erase(found);
   }
-  Answer &answer = *place.answer;
+  try {
+    tell(*place.answer, place.part, event);
+  } catch (const std::exception &failure) {
+    // It ends one answer, not the server.
+    if (!place.answer->gone)
+      place.answer->fail(server_fault(failure.what()));
+    leave(place.answer);
+  }
+}
+
+void Service::tell(Answer &answer, uint32_t part, const EngineEvent &event) {
   if (!std::exchange(answer.begun_once, true) && !answer.gone)
     answer.begin();
   if (event.prompt) {
     answer.clock.on_prompt(*event.prompt);
     if (!answer.gone)
-      answer.on_prompt(place.part, *event.prompt);
+      answer.on_prompt(part, *event.prompt);
     return;
   }
   if (!event.result) {
     answer.clock.on_token();
-    if (place.part == 0 && event.choice == 0) {
+    if (part == 0 && event.choice == 0) {
       const auto now = Answer::Clock::now();
       using Seconds = std::chrono::duration<double>;
       if (answer.latest_token == Answer::Clock::time_point())
@@ -216,7 +230,7 @@ void Service::take(const EngineEvent &event) {
       answer.latest_token = now;
     }
     if (!answer.gone)
-      answer.on_token(place.part, event.choice, event.token, event.logprobs);
+      answer.on_token(part, event.choice, event.token, event.logprobs);
     if (std::exchange(answer.wants_end, false))
       for (const std::string &id : answer.ids)
         engine.cancel(id);
@@ -228,7 +242,7 @@ void Service::take(const EngineEvent &event) {
   for (const BatchChoice &choice : event.result->choices)
     answer.usage.generated += choice.tokens.size();
   if (!answer.gone)
-    answer.on_result(place.part, *event.result);
+    answer.on_result(part, *event.result);
   if (--answer.left > 0 || answer.gone)
     return;
   answer.usage.timings = answer.clock.timings();

@@ -81,6 +81,7 @@ private:
   void dispatch(const Exchange &exchange);
   void take_events();
   void take(const EngineEvent &event);
+  void tell(Answer &answer, uint32_t part, const EngineEvent &event);
   void count(const Answer &answer, const BatchResult &result);
   void leave(const std::shared_ptr<Answer> &answer);
   void on_signal();
