@@ -136,7 +136,11 @@ Json read_message(const Json &own, const Json &before,
       result["tool_calls"] =
           read_calls(own["tool_calls"], place + ".tool_calls");
   }
-  if (own["role"] == "tool" && !own.contains("name"))
+  if (const Json name = own.value("name", Json()); name.is_null())
+    result.erase("name");
+  else if (!name.is_string())
+    throw Error(place + ".name: expected a text");
+  if (own["role"] == "tool" && !result.contains("name"))
     if (auto name = find_call(before, own.value("tool_call_id", Json())))
       result["name"] = *name;
   if (!own.contains("reasoning_content") && own.contains("reasoning"))
