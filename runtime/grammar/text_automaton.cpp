@@ -19,7 +19,7 @@ using Transition = TextAutomaton::Transition;
 /// pattern counts as too large, as it takes as long.
 constexpr size_t visits_per_state = 1000;
 
-constexpr uint32_t nowhere = std::numeric_limits<uint32_t>::max();
+constexpr uint32_t no_state = std::numeric_limits<uint32_t>::max();
 
 void check_count(size_t states) {
   if (states > TextAutomaton::most_states)
@@ -64,7 +64,7 @@ std::vector<bool> find_useful(const std::vector<State> &states) {
   return useful;
 }
 
-/// Pairs of states of two automata; `right` is nowhere once the second one has
+/// Pairs of states of two automata; `right` is no_state once the second one has
 /// no state.
 TextAutomaton
 product(const TextAutomaton &left, const TextAutomaton &right, bool keeps_lost,
@@ -82,7 +82,7 @@ product(const TextAutomaton &left, const TextAutomaton &right, bool keeps_lost,
     }
     return entry->second;
   };
-  number(0, right.empty() ? nowhere : 0);
+  number(0, right.empty() ? no_state : 0);
   std::vector<State> states;
   static const std::vector<Transition> none;
   for (size_t at = 0; at < pairs.size(); ++at) {
@@ -90,9 +90,9 @@ product(const TextAutomaton &left, const TextAutomaton &right, bool keeps_lost,
     State state;
     state.accepting =
         accepting(left.states()[one].accepting,
-                  other != nowhere && right.states()[other].accepting);
+                  other != no_state && right.states()[other].accepting);
     const auto &others =
-        other == nowhere ? none : right.states()[other].transitions;
+        other == no_state ? none : right.states()[other].transitions;
     size_t next = 0;
     for (const Transition &transition : left.states()[one].transitions) {
       uint32_t first = transition.range.first;
@@ -100,14 +100,14 @@ product(const TextAutomaton &left, const TextAutomaton &right, bool keeps_lost,
       while (first <= last) {
         while (next < others.size() && others[next].range.last < first)
           ++next;
-        uint32_t until = last, target = nowhere;
+        uint32_t until = last, target = no_state;
         if (next < others.size() && others[next].range.first <= first) {
           until = std::min(last, others[next].range.last);
           target = others[next].target;
         } else if (next < others.size()) {
           until = std::min(last, others[next].range.first - 1);
         }
-        if (target != nowhere || keeps_lost)
+        if (target != no_state || keeps_lost)
           append_transition(
               state.transitions,
               {{first, until}, number(transition.target, target)});
@@ -120,7 +120,7 @@ product(const TextAutomaton &left, const TextAutomaton &right, bool keeps_lost,
 }
 
 /// The states that a marker's prefixes are (Knuth, Morris, Pratt); the last
-/// one, of the whole marker, goes nowhere.
+/// one, of the whole marker, goes no_state.
 std::vector<State> prefixes_of(std::string_view marker) {
   const std::vector<uint32_t> characters = characters_of(marker, "a marker");
   if (characters.empty())
@@ -163,7 +163,7 @@ TextAutomaton::TextAutomaton(std::vector<State> states) {
   const std::vector<bool> useful = find_useful(states);
   if (!useful[0])
     return;
-  std::vector<uint32_t> numbers(states.size(), nowhere), order{0};
+  std::vector<uint32_t> numbers(states.size(), no_state), order{0};
   numbers[0] = 0;
   for (size_t at = 0; at < order.size(); ++at) {
     State state = std::move(states[order[at]]);
@@ -172,7 +172,7 @@ TextAutomaton::TextAutomaton(std::vector<State> states) {
     });
     for (Transition &transition : state.transitions) {
       uint32_t &number = numbers[transition.target];
-      if (number == nowhere) {
+      if (number == no_state) {
         number = static_cast<uint32_t>(order.size());
         order.push_back(transition.target);
       }
