@@ -3,6 +3,8 @@
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/dialects.h"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -202,11 +204,15 @@ std::unique_ptr<ChatWriter> make_messages_writer(const ServedModel &model,
 }
 
 Json messages_error_json(const ApiError &error) {
+  // Clients know these.
+  static constexpr std::array types = {
+      "invalid_request_error", "authentication_error", "permission_error",
+      "not_found_error",       "rate_limit_error",     "overloaded_error"};
   std::string type = error.type;
-  if (type == "server_error")
-    type = "api_error";
   if (error.status == 413)
     type = "request_too_large";
+  else if (std::ranges::find(types, type) == types.end())
+    type = error.status >= 500 ? "api_error" : "invalid_request_error";
   return {{"type", "error"},
           {"error", {{"type", type}, {"message", error.what()}}}};
 }

@@ -406,6 +406,9 @@ TEST(MessagesWriter, Failures) {
   EXPECT_TRUE(late.exchange.ended);
   EXPECT_EQ(late.exchange.events().back(), Json::parse(R"({"type": "error",
     "error": {"type": "api_error", "message": "broken"}})"));
+  EXPECT_EQ(
+      messages_error_json({400, "a_type_of_others", "long"})["error"]["type"],
+      "invalid_request_error");
   EXPECT_EQ(messages_error_json({413, "invalid_request_error", "large"}),
             Json::parse(R"({"type": "error", "error":
               {"type": "request_too_large", "message": "large"}})"));

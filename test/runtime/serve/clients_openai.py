@@ -324,7 +324,7 @@ def check_errors(server):
                   "long messages", param="messages")
     expect_raises(openai.BadRequestError, lambda: complete(server, []), "no prompt", param="prompt")
     expect_raises(openai.BadRequestError, lambda: complete(server, [10 ** 8]), "a token", param="prompt")
-    expect_raises(openai.NotFoundError, lambda: client_of(server).embeddings.create(model=NAME, input="a"), "a path")
+    expect_raises(openai.NotFoundError, lambda: client_of(server).get("/nothing", cast_to=object), "a path")
 
 
 def check_many_at_once(server):
