@@ -14,7 +14,7 @@ constexpr uint32_t none = ~0u;
 /// Sets that are searched one by one.
 constexpr size_t small_set = 16;
 /// Stacks of a set: a text of so many nested parts that may all end at once.
-constexpr size_t most_items = 4096;
+constexpr size_t most_items = 8192;
 constexpr size_t slot_count = 4 * most_items;
 
 /// A mixing function of 64 bits (Stafford's variant 13 of MurmurHash3's).
@@ -78,7 +78,7 @@ void ParseStacks::add(Item item) {
   }
   if (count == most_items)
     throw Error("the grammar is too ambiguous: a text can be read in more than "
-                "4096 ways at one place");
+                "8192 ways at one place");
   items.push_back(item);
   if (count + 1 <= small_set)
     return;

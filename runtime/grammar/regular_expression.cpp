@@ -32,6 +32,8 @@ using NodePointer = std::shared_ptr<const Node>;
 
 /// Groups in groups; each takes a frame of the stack.
 constexpr int deepest_nesting = 100;
+/// Of a pattern that is made deterministic although it need not be.
+constexpr size_t worthwhile_states = 5000;
 
 NodePointer make(Node node) {
   return std::make_shared<const Node>(std::move(node));
@@ -450,21 +452,6 @@ void add_ways(TextAutomatonBuilder &builder, const Node &node, uint32_t from,
 RegularExpression::RegularExpression(std::string_view pattern)
     : root(PatternReader(pattern).read()) {}
 
-TextAutomaton RegularExpression::automaton(bool whole) const {
-  TextAutomatonBuilder builder;
-  const uint32_t start = builder.add_state(), end = builder.add_state();
-  add_ways(builder, *root, start, end);
-  if (whole)
-    return builder.build(start, end);
-  // What stands before and behind the match.
-  const uint32_t before = builder.add_state(), behind = builder.add_state();
-  builder.add_edge(before, before, CharacterSet::all());
-  builder.add_step(before, start);
-  builder.add_step(end, behind);
-  builder.add_edge(behind, behind, CharacterSet::all());
-  return builder.build(before, behind);
-}
-
 GrammarPart RegularExpression::whole_match() const {
   // At the ends of the whole, assertions say what is so.
   std::vector<NodePointer> parts = root->kind == Node::Sequence
@@ -475,13 +462,32 @@ GrammarPart RegularExpression::whole_match() const {
   while (!parts.empty() && parts.back()->kind == Node::AtEnd)
     parts.pop_back();
   const Node inner{.kind = Node::Sequence, .parts = std::move(parts)};
-  if (has_assertions(inner))
-    return grammar_part(GrammarNode::Text{automaton(/*whole=*/true)});
-  return part_of(inner);
+  const bool asserts = has_assertions(inner);
+  try {
+    TextAutomatonBuilder builder;
+    const uint32_t start = builder.add_state(), end = builder.add_state();
+    add_ways(builder, inner, start, end);
+    return grammar_part(GrammarNode::Text{builder.build(
+        start, end, asserts ? TextAutomaton::most_states : worthwhile_states)});
+  } catch (const Error &) {
+    // Grammars know no assertions, but may be ambiguous.
+    if (asserts)
+      throw;
+    return part_of(inner);
+  }
 }
 
 TextAutomaton RegularExpression::occurrences() const {
-  return automaton(/*whole=*/false);
+  TextAutomatonBuilder builder;
+  const uint32_t start = builder.add_state(), end = builder.add_state();
+  add_ways(builder, *root, start, end);
+  // What stands before and behind the match.
+  const uint32_t before = builder.add_state(), behind = builder.add_state();
+  builder.add_edge(before, before, CharacterSet::all());
+  builder.add_step(before, start);
+  builder.add_step(end, behind);
+  builder.add_edge(behind, behind, CharacterSet::all());
+  return builder.build(before, behind);
 }
 
 } // namespace baton

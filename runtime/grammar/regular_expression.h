@@ -37,8 +37,6 @@ public:
   TextAutomaton occurrences() const;
 
 private:
-  TextAutomaton automaton(bool whole) const;
-
   std::shared_ptr<const Node> root;
 };
 

@@ -21,11 +21,11 @@ constexpr size_t visits_per_state = 1000;
 
 constexpr uint32_t no_state = std::numeric_limits<uint32_t>::max();
 
-void check_count(size_t states) {
-  if (states > TextAutomaton::most_states)
+void check_count(size_t states, size_t most = TextAutomaton::most_states) {
+  if (states > most)
     throw Error("a pattern, with the lengths and names beside it, needs more "
                 "than " +
-                std::to_string(TextAutomaton::most_states) +
+                std::to_string(most) +
                 " states: make it simpler, or its counts smaller");
 }
 
@@ -276,8 +276,9 @@ void TextAutomatonBuilder::add_step(uint32_t from, uint32_t to, Pass pass) {
 /// one where the end of the text has been asserted.
 class TextSubsets {
 public:
-  TextSubsets(const TextAutomatonBuilder &builder, uint32_t end)
-      : states(builder.states), end(end), mark(2 * builder.states.size()) {}
+  TextSubsets(const TextAutomatonBuilder &builder, uint32_t end, size_t most)
+      : states(builder.states), end(end), most(most),
+        mark(2 * builder.states.size()) {}
 
   TextAutomaton run(uint32_t start) {
     number({start * 2}, /*at_start=*/true);
@@ -310,7 +311,7 @@ private:
     while (!queue.empty()) {
       const uint32_t item = queue.back();
       queue.pop_back();
-      check_count(++visits / visits_per_state);
+      check_count(++visits / visits_per_state, most);
       const auto &state = states[item / 2];
       if (item / 2 == end || (!state.edges.empty() && item % 2 == 0))
         result.push_back(item);
@@ -336,7 +337,7 @@ private:
                             static_cast<uint32_t>(sets.size()));
     if (added) {
       sets.push_back(&entry->first);
-      check_count(sets.size());
+      check_count(sets.size(), most);
     }
     return entry->second;
   }
@@ -385,6 +386,7 @@ private:
 
   const std::vector<TextAutomatonBuilder::State> &states;
   const uint32_t end;
+  const size_t most;
   std::vector<uint32_t> mark;
   uint32_t generation = 0;
   std::unordered_map<Set, uint32_t, Hash> numbers;
@@ -392,8 +394,9 @@ private:
   size_t visits = 0;
 };
 
-TextAutomaton TextAutomatonBuilder::build(uint32_t start, uint32_t end) const {
-  return TextSubsets(*this, end).run(start);
+TextAutomaton TextAutomatonBuilder::build(uint32_t start, uint32_t end,
+                                          size_t most_states) const {
+  return TextSubsets(*this, end, most_states).run(start);
 }
 
 } // namespace baton

@@ -77,8 +77,10 @@ public:
   void add_edge(uint32_t from, uint32_t to, const CharacterSet &characters);
   void add_step(uint32_t from, uint32_t to, Pass pass = Pass::Always);
 
-  /// Texts that lead from `start` to `end`. Throws Error above most_states.
-  TextAutomaton build(uint32_t start, uint32_t end) const;
+  /// Texts that lead from `start` to `end`. Throws Error where that takes more
+  /// states.
+  TextAutomaton build(uint32_t start, uint32_t end,
+                      size_t most_states = TextAutomaton::most_states) const;
 
 private:
   friend class TextSubsets;
