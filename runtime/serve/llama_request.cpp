@@ -157,7 +157,7 @@ Json shared_body(const Json &body, const ServedModel &model) {
     whole.erase("seed");
   for (const char *key : {"temperature", "top_k"})
     if (is_negative(key))
-      whole[key] = 0;
+      whole[key] = 0U;
   if (const auto biases = whole.find("logit_bias");
       biases != whole.end() && !biases->is_null()) {
     Json plain = Json::object();

@@ -50,7 +50,7 @@ Json complete_body(const Json &body, const ServedModel &model) {
         !(key == "max_tokens" && has("max_completion_tokens")))
       whole[key] = value;
   if (has("top_k") && whole["top_k"] == -1)
-    whole["top_k"] = 0;
+    whole["top_k"] = 0U;
   return whole;
 }
 
