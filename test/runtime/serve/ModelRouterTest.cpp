@@ -250,7 +250,6 @@ TEST(ModelProcess, SaysWhereItServesAndHowItEnds) {
 
 TEST(ModelProcess, EndsWithWhoStartedIt) {
   const Folder folder;
-  const files::path mark = folder.path / "mark";
   const auto begin = std::chrono::steady_clock::now();
   {
     boost::asio::io_context context;
