@@ -49,6 +49,13 @@ Json complete_body(const Json &body, const ServedModel &model) {
     if (!has(key.c_str()) &&
         !(key == "max_tokens" && has("max_completion_tokens")))
       whole[key] = value;
+  // Variables of the template come from both.
+  if (const auto usual = model.defaults.find("chat_template_kwargs");
+      usual != model.defaults.end() && usual->is_object() &&
+      whole["chat_template_kwargs"].is_object())
+    for (const auto &[name, value] : usual->items())
+      if (!whole["chat_template_kwargs"].contains(name))
+        whole["chat_template_kwargs"][name] = value;
   if (has("top_k") && whole["top_k"] == -1)
     whole["top_k"] = 0U;
   return whole;

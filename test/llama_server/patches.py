@@ -102,6 +102,8 @@ PATCHES = [
     (RESPONSES, "test_responses_stream_with_openai_library", '"(Suddenly)+"', ANY_WORD, MODEL, OWN_WORDS),
     (RESPONSES, "test_responses_stream_with_openai_library", '== "response.completed"', '== "response.incomplete"', WORD, CUT_OFF),
     (RESPONSES, "test_responses_stream_with_llama_telemetry", '== "response.completed"', '== "response.incomplete"', WORD, CUT_OFF),
+    ("../utils.py", None, "get('content') is not None:\n                        assert len",
+     "get('content'):\n                        assert len", WORD, FIRST_CHUNK),
     *[(ANTHROPIC, test, *change, WORD, "what cannot be done is a client's mistake, not the server's")
       for test in ("test_anthropic_tool_result_with_image", "test_anthropic_vision_format_accepted")
       for change in (("status_code == 500", "status_code == 400"), ("image input is not supported", "reads text only"))],
@@ -110,13 +112,10 @@ PATCHES = [
     (CONTEXT, "test_ctx_shift_disabled_long_prompt", "LONG_TEXT,", "LONG_TEXT * 2,", MODEL, "it has fewer tokens"),
     (CONTEXT, "test_ctx_shift_disabled_stream", '"n_predict": 256,', '"n_predict": 256, "ignore_eos": True,', MODEL, OWN_WORDS),
 ]
+# Tests that use what is changed elsewhere.
+INDIRECT = {("test_tool_call.py", "test_completion_without_tool_call_fast"): WORD}
 # A server for each kind of model is started to fetch these.
 SETUP = [("conftest.py", "        ServerPreset.load_all()", "        pass")]
-
-
-def blocks(source):
-    """Parts of a source that begin with a function's decorators, or without."""
-    return re.split(r"(?m)^(?=@|def |class )(?<!@\n)", source)
 
 
 def test_text(source, test):
@@ -146,5 +145,5 @@ def apply(folder):
 
 def kind_of(file, test):
     """Of a test that passes: "as it is", or what was changed in it."""
-    kinds = {patch[4] for patch in PATCHES if patch[:2] == (file, test)}
+    kinds = {patch[4] for patch in PATCHES if patch[:2] == (file, test)} | {INDIRECT.get((file, test))}
     return WORD if WORD in kinds else MODEL if MODEL in kinds else "as it is"
