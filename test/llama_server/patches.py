@@ -61,13 +61,13 @@ PATCHES = [
       for change in (('"But she couldn\'t", 69', ANY_WORD + ", 16"),
                      ('"(Suddenly)+|\\\\{ \\" Sarax.", 77', ANY_WORD + ", 20"),
                      ('"^ blue",                    23', ANY_WORD + ", 9"),
-                     ('"(Aside|she|felter|alonger)+", 104', ANY_WORD + ", 29"),
+                     ('128, "(Aside|she|felter|alonger)+", 104, 128', "32, " + ANY_WORD + ", 29, 32"),
                      ('"Whillicter", 79', ANY_WORD + ", 21"))],
     *[(CHAT, "test_chat_completion_cached_tokens", *change, WORD, PAGES)
       for change in (('"content": "Test"', '"content": "Test " * 60'), ("77, 0)", "86, 0)"), ("77, 76)", "86, 64)"),
                      ("77, 51)", "86, 64)"), ("77, 47)", "86, 64)"))],
     *[(CHAT, "test_chat_completion_stream", *change, MODEL, OWN_WORDS)
-      for change in (('"(Suddenly)+", 77', ANY_WORD + ", 20"), ('"(Aside|she|felter|alonger)+", 104', ANY_WORD + ", 29"))],
+      for change in (('"(Suddenly)+", 77', ANY_WORD + ", 20"), ('128, "(Aside|she|felter|alonger)+", 104, 128', "32, " + ANY_WORD + ", 29, 32"))],
     *[(CHAT, test, 'content"] is None', 'content"] == ""', WORD, FIRST_CHUNK)
       for test in ("test_chat_completion_stream", "test_chat_completion_with_timings_per_token")],
     (CHAT, "test_logprobs_stream", "content is None", 'content == ""', WORD, FIRST_CHUNK),
