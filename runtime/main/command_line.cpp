@@ -574,9 +574,10 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
                       "weights.gguf) and further flags in flags.txt")
           ->type_name("FOLDER");
   // Of one model.
-  for (const char *flag : {"--weights", "--workers", "--prefill-chunk",
-                           "--no-cache", "--trace", "--ranks",
-                           "--name", "--chat-template", "--no-prefix-cache"})
+  for (const char *flag :
+       {"--weights", "--workers", "--prefill-chunk", "--no-cache", "--trace",
+        "--ranks", "--name", "--chat-template", "--no-prefix-cache",
+        "--defaults"})
     models->excludes(command.get_option(flag));
   add_number(command, "--models-max", options.models_max, "N",
              "Models that are loaded at a time")
