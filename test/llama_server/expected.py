@@ -26,15 +26,18 @@ FAILING = {
     "test_basic.py::test_server_model_aliases_and_tags": "a model has one name, as clients may write any",
     "test_chat_completion.py::test_invalid_chat_completion_req[messages7]":
         "two messages of an assistant at the end are no error: the answer continues the last one",
-    "test_compat_anthropic.py::test_anthropic_empty_messages": "a conversation without a message is an error, as in Anthropic's API",
+    "test_compat_anthropic.py::test_anthropic_empty_messages":
+        "a conversation without a message is an error, as in Anthropic's API",
     "test_compat_anthropic.py::test_anthropic_vision_base64_with_multimodal_model": IMAGES,
-    "test_completion.py::test_n_probs_post_backend_sampling": "post_sampling_probs needs temperature 1 without top_k, top_p and min_p",
+    "test_completion.py::test_n_probs_post_backend_sampling":
+        "post_sampling_probs needs temperature 1 without top_k, top_p and min_p",
     "test_ctx_shift.py::test_ctx_shift_enabled": "a text that forgets its beginning (context shift)",
     "test_metrics.py::test_metrics_embedding_prompt_is_counted": "embeddings",
     "test_security.py::test_cors_origins_defaults_to_localhost_with_tools_enabled": "tools that the server runs",
     "test_security.py::test_cors_proxy_only_forwards_explicit_proxy_headers": "a proxy for the page's tools",
     "test_security.py::test_local_media_file[../../../tools": IMAGES,
-    "test_template.py::test_date_inside_prompt[fireworks": "its template wants `functions` and `datetime`, which a request may give it",
+    "test_template.py::test_date_inside_prompt[fireworks":
+        "its template wants `functions` and `datetime`, which a request may give it",
 }
 
 

@@ -147,9 +147,9 @@ def main():
         shutil.copytree(sources, scratch, dirs_exist_ok=True)
         folder = os.path.join(scratch, "tools", "server", "tests")
         patches.apply(folder)
-        environment = {**os.environ, "LLAMA_SERVER_BIN_PATH": os.path.join(HERE, "llama-server"), "PORT": str(free_port()),
-                       "BATON_COMPILER": os.path.abspath(arguments.batonc), "BATON_WEIGHTS": os.path.abspath(weights),
-                       "BATON_PROGRAMS": programs}
+        environment = {**os.environ, "LLAMA_SERVER_BIN_PATH": os.path.join(HERE, "llama-server"),
+                       "PORT": str(free_port()), "BATON_COMPILER": os.path.abspath(arguments.batonc),
+                       "BATON_WEIGHTS": os.path.abspath(weights), "BATON_PROGRAMS": programs}
         names = sorted(name for name in os.listdir(os.path.join(folder, "unit")) if name.startswith("test_"))
         files = arguments.file or [name for name in names if name not in expected.OTHER_WORK]
         found = outcomes(run_tests(python, folder, environment, files, arguments.pytest))
