@@ -27,9 +27,11 @@ TEMPLATE = ("{% for message in messages %}<{{ message.role }}>{{ message.content
             "{% endfor %}{% if add_generation_prompt %}<assistant>{% endif %}")
 OPENAI = "openai==3.57.0"
 # What each part needs.
-PARTS = {"clients_mutilated": [], "clients_openai": [OPENAI], "clients_responses": [OPENAI],
+PARTS = {"clients_openai": [OPENAI], "clients_responses": [OPENAI],
          "clients_anthropic": [OPENAI, "anthropic==2.14.0"], "clients_langchain": [OPENAI, "langchain-openai==1.7.4"],
-         "clients_harness": [OPENAI, "lm_eval[api]==0.4.13"]}
+         "clients_harness": [OPENAI, "lm_eval[api]==0.4.13"],
+         # Thousands of requests.
+         "clients_mutilated": []}
 
 
 def installed(cache, requirement, seconds=900):
