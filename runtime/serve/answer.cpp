@@ -15,8 +15,8 @@ nlohmann::ordered_json Usage::json() const {
 }
 
 Answer::Answer(std::shared_ptr<HttpExchange> exchange,
-                       std::shared_ptr<const ServedModel> model,
-                       std::vector<BatchRequest> requests)
+               std::shared_ptr<const ServedModel> model,
+               std::vector<BatchRequest> requests)
     : requests(std::move(requests)), exchange(std::move(exchange)),
       model(std::move(model)) {}
 

@@ -36,8 +36,8 @@ public:
   using Clock = std::chrono::steady_clock;
 
   Answer(std::shared_ptr<HttpExchange> exchange,
-             std::shared_ptr<const ServedModel> model,
-             std::vector<BatchRequest> requests);
+         std::shared_ptr<const ServedModel> model,
+         std::vector<BatchRequest> requests);
   virtual ~Answer() = default;
 
   /// To be handed over, once.

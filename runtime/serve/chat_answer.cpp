@@ -16,9 +16,9 @@ std::string ChatChoice::finish_reason() const {
 }
 
 ChatAnswer::ChatAnswer(std::shared_ptr<HttpExchange> exchange,
-                               std::shared_ptr<const ServedModel> model,
-                               BatchRequest &&request, const ChatOutput &output,
-                               std::unique_ptr<ChatWriter> writer)
+                       std::shared_ptr<const ServedModel> model,
+                       BatchRequest &&request, const ChatOutput &output,
+                       std::unique_ptr<ChatWriter> writer)
     : Answer(std::move(exchange), std::move(model), {}),
       streams(output.streams), shows_progress(output.shows_progress),
       shows_timings(output.shows_timings),
@@ -56,7 +56,7 @@ void ChatAnswer::on_prompt(uint32_t, const PromptProgress &) {
 }
 
 void ChatAnswer::on_token(uint32_t, uint32_t choice, int32_t token,
-                              std::span<const TokenLogprob> logprobs) {
+                          std::span<const TokenLogprob> logprobs) {
   Stream &stream = streams_of[choice];
   if (shows_timings)
     writer->timings = clock.timings();
@@ -98,7 +98,7 @@ void ChatAnswer::fail(const ApiError &error) {
 }
 
 void ChatAnswer::take_text(uint32_t choice, const std::string &text,
-                               bool is_last) {
+                           bool is_last) {
   OutputParser *const parser = streams_of[choice].parser.get();
   if (!parser) {
     if (!text.empty())

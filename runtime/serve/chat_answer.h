@@ -81,9 +81,8 @@ struct ChatOutput {
 class ChatAnswer : public Answer {
 public:
   ChatAnswer(std::shared_ptr<HttpExchange> exchange,
-                 std::shared_ptr<const ServedModel> model,
-                 BatchRequest &&request, const ChatOutput &output,
-                 std::unique_ptr<ChatWriter> writer);
+             std::shared_ptr<const ServedModel> model, BatchRequest &&request,
+             const ChatOutput &output, std::unique_ptr<ChatWriter> writer);
 
   void begin() override;
   void on_prompt(uint32_t part, const PromptProgress &progress) override;

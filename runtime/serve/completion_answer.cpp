@@ -35,10 +35,10 @@ std::vector<int32_t> read_prompt(const Json &prompt, const ServedModel &model,
 class CompletionAnswer : public Answer {
 public:
   CompletionAnswer(std::shared_ptr<HttpExchange> exchange,
-                       std::shared_ptr<const ServedModel> model,
-                       CompletionRequest &&wanted)
+                   std::shared_ptr<const ServedModel> model,
+                   CompletionRequest &&wanted)
       : Answer(std::move(exchange), std::move(model),
-                   std::move(wanted.requests)),
+               std::move(wanted.requests)),
         echo(wanted.echo), streams(wanted.streams),
         include_usage(wanted.include_usage), wanted_logprobs(wanted.logprobs),
         id(random_id("cmpl-")), created(unix_time()) {
@@ -300,8 +300,8 @@ CompletionRequest read_completion_request(const Json &body,
 
 std::shared_ptr<Answer>
 make_completion_answer(std::shared_ptr<HttpExchange> exchange,
-                           std::shared_ptr<const ServedModel> model,
-                           CompletionRequest &&request) {
+                       std::shared_ptr<const ServedModel> model,
+                       CompletionRequest &&request) {
   return std::make_shared<CompletionAnswer>(
       std::move(exchange), std::move(model), std::move(request));
 }

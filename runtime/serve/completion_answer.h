@@ -38,8 +38,8 @@ CompletionRequest read_completion_request(const nlohmann::ordered_json &body,
 
 std::shared_ptr<Answer>
 make_completion_answer(std::shared_ptr<HttpExchange> exchange,
-                           std::shared_ptr<const ServedModel> model,
-                           CompletionRequest &&request);
+                       std::shared_ptr<const ServedModel> model,
+                       CompletionRequest &&request);
 
 } // namespace baton
 
