@@ -108,6 +108,47 @@ def test_answers(server, oracle):
                                      for entry in content), f"log-probabilities: {content}")
 
 
+def test_llama(server, oracle):
+    """What clients of llama.cpp's server ask."""
+    text = oracle.text("once", 9)
+    body = {"prompt": ["once", [111, "nce"]], "n_predict": 9, "temperature": 0, "n_probs": 2, "return_tokens": True}
+    for found in server.get("/completion", body):
+        expect(found["content"] == text and found["stop_type"] == "limit" and bytes(found["tokens"]).decode(errors="replace") == text,
+               f"a completion: {found}, expected {text!r}")
+        expect([len(entry["top_logprobs"]) for entry in found["completion_probabilities"]] == [2] * 9, f"probabilities: {found}")
+    expect(server.get("/completion", {**body, "prompt": "once", "response_fields": ["content"]}) == {"content": text}, "chosen fields")
+    connection = server.connect()
+    connection.request("POST", "/completion", json.dumps({"prompt": "once " * 40, "n_predict": 9, "stream": True, "return_progress": True}))
+    events = [json.loads(line[6:]) for line in connection.getresponse().read().decode().split("\n\n") if line]
+    connection.close()
+    steps = [event["prompt_progress"]["processed"] for event in events if "prompt_progress" in event]
+    expect(steps[0] == 0 and steps[-1] == 200 and len(steps) > 2 and steps == sorted(set(steps)), f"a prompt's progress: {steps}")
+    expect([event["stop"] for event in events if "prompt_progress" not in event] == [False] * 9 + [True], f"a stream's parts: {events}")
+    expect(events[-1]["timings"]["prompt_n"] == 200 and events[-1]["timings"]["predicted_n"] == 9, f"times: {events[-1]}")
+    found = server.get("/props")
+    expect(found["total_slots"] == 8 and found["default_generation_settings"]["n_ctx"] == 2048, f"props: {found}")
+    idle_engine(server)
+    expect(server.get("/slots") == [{"id": slot, "n_ctx": 2048, "speculative": False, "is_processing": False}
+                                    for slot in range(8)], "places when nobody asks")
+    expect(server.ask("/infill", {})[0] == 501, "what there is not")
+    status, _, found = server.ask("/completion", {"prompt": "x" * 2048})
+    expect(status == 400 and found["error"]["code"] == "context_length_exceeded", f"a text that is too long: {found}")
+
+
+def test_defaults(program, weights, oracle):
+    """Keys of requests that do not have them."""
+    defaults = {"temperature": 0, "max_tokens": 5, "chat_template_kwargs": {"usual": 1}}
+    with Server(program, weights, "--defaults", json.dumps(defaults)) as server:
+        body = {"prompt": "once"}
+        expect(server.get("/v1/completions", body)["choices"][0]["text"] == oracle.text("once", 5), "defaults")
+        expect(server.get("/v1/completions", {**body, "max_tokens": 3})["choices"][0]["text"] == oracle.text("once", 3), "a request's own")
+        found = server.get("/v1/chat/completions", {"messages": messages("x"), "max_completion_tokens": 3})
+        expect(found["usage"]["completion_tokens"] == 3, f"another word of a request: {found}")
+    for wrong, words in (("[]", "--defaults: expected a JSON object"), ('{"top_p": "x"}', "--defaults: top_p: expected a number")):
+        found = run([program, "serve", "--weights", weights, "--defaults", wrong], check=False)
+        expect(found.returncode == 1 and words in found.stderr, f"wrong defaults: {found}")
+
+
 def test_constraints(server):
     schema = {"type": "object", "properties": {"name": {"enum": ["red", "green"]}, "count": {"type": "integer", "minimum": 1, "maximum": 9}},
               "required": ["name", "count"], "additionalProperties": False}
@@ -342,6 +383,7 @@ def test(arguments, scratch):
     with Server(program, model, "--kv-memory", "8MiB") as server:
         test_small(server)
         test_answers(server, oracle)
+        test_llama(server, oracle)
         test_constraints(server)
         test_files(server, program, model, scratch)
         test_errors(server)
@@ -351,6 +393,7 @@ def test(arguments, scratch):
         # Also what a sanitizer says in the end.
         found = server.end()
         expect(found == (0, ""), f"the server ends: {found}")
+    test_defaults(program, model, oracle)
     test_ends(program, model, oracle)
 
 
