@@ -59,10 +59,9 @@ LogicalResult ProgramOp::verify() {
     // How many tokens masks are of, model.sample knows.
     const bool hasMasks =
         block.getNumArguments() == 8 && isIntegerVector(block.getArgument(7));
-    if (!hasMasks ||
-        ValueRange(block.getArguments().drop_back()).getTypes() !=
-            TypeRange(
-                {tokens, tokens, tokens, tokens, pages, sampling, changes}))
+    if (!hasMasks || ValueRange(block.getArguments().drop_back()).getTypes() !=
+                         TypeRange({tokens, tokens, tokens, tokens, pages,
+                                    sampling, changes}))
       return emitOpError() << "the body takes tokens, positions, sequences and "
                               "slots of type "
                            << tokens << ", pages of type " << pages

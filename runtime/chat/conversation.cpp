@@ -144,7 +144,7 @@ Json read_message(const Json &own, const Json &before,
     if (auto name = find_call(before, own.value("tool_call_id", Json())))
       result["name"] = *name;
   if (!own.contains("reasoning_content") && own.contains("reasoning"))
-    result["reasoning_content"] = own["reasoning"];
+    result["reasoning_content"] = Json(own["reasoning"]);
   return result;
 }
 
@@ -299,7 +299,7 @@ Conversation::Json Conversation::adapt(const ConversationInput &input) const {
             !arguments.is_string())
           arguments = arguments.dump();
     if (takes_thinking && own.contains("reasoning_content"))
-      own["thinking"] = own["reasoning_content"];
+      own["thinking"] = Json(own["reasoning_content"]);
   }
   return messages;
 }

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_CHAT_TOOL_FORMAT_TABLE_H
 #define BATON_RUNTIME_CHAT_TOOL_FORMAT_TABLE_H
 
-#include "runtime/chat/tool_format.h"
+#include "runtime/chat/tool_marks.h"
 
 #include <string>
 #include <vector>

@@ -43,7 +43,7 @@ Json complete_body(const Json &body, const ServedModel &model) {
     return found != whole.end() && !found->is_null();
   };
   if (has("n_predict") && !has("max_tokens"))
-    whole["max_tokens"] = whole["n_predict"];
+    whole["max_tokens"] = Json(whole["n_predict"]);
   whole.erase("n_predict");
   for (const auto &[key, value] : model.defaults.items())
     if (!has(key.c_str()) &&

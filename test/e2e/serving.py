@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 
 from programs import Failure, expect
 
@@ -83,6 +84,8 @@ class Server:
         """Asks it to end, and returns its status and what it has said."""
         for number in signals or (signal.SIGTERM,):
             self.process.send_signal(number)
+            # Two at once may come as one.
+            time.sleep(0.2)
         return self.wait(timeout)
 
     def wait(self, timeout=60):

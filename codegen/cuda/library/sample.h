@@ -106,14 +106,12 @@ BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
 
 } // namespace baton::cuda
 
-BATON_DEVICE void
-baton_task_sample(int32_t *draws, int64_t draws_stride, float *workspace,
-                  int64_t workspace_stride, const float *logits,
-                  int64_t logits_stride, const int32_t *sampling,
-                  int64_t sampling_stride, const int32_t *changes,
-                  int64_t /*change_words*/, int64_t line_words,
-                  const int32_t *masks, int64_t /*mask_words*/, int64_t rows,
-                  int64_t vocabulary, float *scratch) {
+BATON_DEVICE void baton_task_sample(
+    int32_t *draws, int64_t draws_stride, float *workspace,
+    int64_t workspace_stride, const float *logits, int64_t logits_stride,
+    const int32_t *sampling, int64_t sampling_stride, const int32_t *changes,
+    int64_t /*change_words*/, int64_t line_words, const int32_t *masks,
+    int64_t /*mask_words*/, int64_t rows, int64_t vocabulary, float *scratch) {
   using namespace baton::cuda;
   auto *const memory = reinterpret_cast<SamplingMemory *>(scratch);
   for (int64_t row = 0; row < rows; ++row) {

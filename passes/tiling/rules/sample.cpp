@@ -63,8 +63,8 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
               phase.integer(changes.type.getDimension(0)),
               phase.integer(program.countChanges() * model::kChangeWords),
               phase.address(masks, allMasks),
-              phase.integer(masks.type.getDimension(0)),
-              tiles.count(phase), phase.integer(vocabulary), phase.scratch(0)});
+              phase.integer(masks.type.getDimension(0)), tiles.count(phase),
+              phase.integer(vocabulary), phase.scratch(0)});
   return success();
 }
 

@@ -224,8 +224,8 @@ TEST(BatchDriver, ConstraintsSayWhatATextGoesOnWith) {
   batch.expect_all_free();
 }
 
-/// Those that have to go keep what they may go on with, and a mask is of whoever
-/// has the line now.
+/// Those that have to go keep what they may go on with, and a mask is of
+/// whoever has the line now.
 TEST(BatchDriver, ConstrainedTextsThatArePreemptedGoOn) {
   std::mt19937_64 random(17);
   Batch batch({64, 16, 16, 1200, 1208, 8, 256});
@@ -614,12 +614,12 @@ TEST(BatchDriver, TextsTakeTurnsWhereThereAreFewLogits) {
   PagedModel model(shape);
   std::map<std::string, size_t> generated;
   size_t finished = 0;
-  BatchDriver driver(shape, model.inputs(), {},
-                     {.on_result = [&](BatchResult &&) { ++finished; },
-                      .on_token = [&](const BatchRequest &request, uint32_t,
-                                      int32_t, std::span<const TokenLogprob>) {
-                        ++generated[request.id];
-                      }});
+  BatchDriver driver(
+      shape, model.inputs(), {},
+      {.on_result = [&](BatchResult &&) { ++finished; },
+       .on_token =
+           [&](const BatchRequest &request, uint32_t, int32_t,
+               std::span<const TokenLogprob>) { ++generated[request.id]; }});
   for (int i = 0; i < 5; ++i) {
     generated[std::to_string(i)] = 0;
     ASSERT_TRUE(driver.submit(

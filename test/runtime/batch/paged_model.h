@@ -35,9 +35,9 @@ public:
         draws(shape.max_outputs), logits(shape.vocabulary) {}
 
   BatchInputs inputs() {
-    return {rows[0].data(), rows[1].data(),  rows[2].data(),
-            rows[3].data(), pages.data(),    sampling.data(),
-            changes.data(), masks.data(),    draws.data()};
+    return {rows[0].data(), rows[1].data(), rows[2].data(),
+            rows[3].data(), pages.data(),   sampling.data(),
+            changes.data(), masks.data(),   draws.data()};
   }
 
   /// The driver's memory as it is when a program has it anew.

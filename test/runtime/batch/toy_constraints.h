@@ -66,8 +66,8 @@ inline std::shared_ptr<const TokenConstraint> multiples_of(int32_t factor) {
 enum class End { finished, stuck, refused };
 
 /// These tokens.
-inline std::shared_ptr<const TokenConstraint>
-just(std::vector<int32_t> tokens, End end = End::finished) {
+inline std::shared_ptr<const TokenConstraint> just(std::vector<int32_t> tokens,
+                                                   End end = End::finished) {
   return std::make_shared<ToyConstraint>([tokens = std::move(tokens), end] {
     auto matcher = std::make_unique<ToyMatcher>(
         [tokens](size_t place, int32_t token) {

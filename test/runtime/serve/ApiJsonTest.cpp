@@ -39,17 +39,18 @@ TEST(ApiJson, DepthIsLimited) {
   const std::string open(1'000'000, '['), close(1'000'000, ']');
   EXPECT_NE(fault_of("{\"a\":" + open + close + "}").find("levels deep"),
             std::string::npos);
-  EXPECT_EQ(fault_of("{\"a\":" + open.substr(0, 100) + close.substr(0, 100) +
-                     "}"),
-            "");
+  EXPECT_EQ(
+      fault_of("{\"a\":" + open.substr(0, 100) + close.substr(0, 100) + "}"),
+      "");
 }
 
 TEST(ApiJson, AnErrorNamesItsKey) {
-  EXPECT_EQ(error_json(invalid_request("messages[0].role: expected a text"))
-                ["error"]["param"],
+  EXPECT_EQ(error_json(invalid_request(
+                "messages[0].role: expected a text"))["error"]["param"],
             "messages[0].role");
   for (const char *message : {"no key here", "the body is no JSON: at 1: x"})
-    EXPECT_TRUE(error_json(invalid_request(message))["error"]["param"].is_null());
+    EXPECT_TRUE(
+        error_json(invalid_request(message))["error"]["param"].is_null());
   EXPECT_EQ(error_json(overloaded("later"))["error"]["code"], 503);
 }
 

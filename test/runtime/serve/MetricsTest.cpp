@@ -25,19 +25,19 @@ TEST(ServerMetrics, BucketsAddUp) {
   const std::string text =
       metrics.text("a \"model\"", {.generated_tokens = 42},
                    {.running = 1, .used_pages = 3, .pages = 4}, 5);
-  for (const char *line : {
-           "vllm:num_requests_running{model_name=\"a \\\"model\\\"\"} 1\n",
-           "vllm:kv_cache_usage_perc{model_name=\"a \\\"model\\\"\"} 0.75\n",
-           "vllm:generation_tokens_total{model_name=\"a \\\"model\\\"\"} 42\n",
-           "vllm:time_to_first_token_seconds_bucket{model_name=\"a "
-           "\\\"model\\\"\",le=\"0.001\"} 0\n",
-           "vllm:time_to_first_token_seconds_bucket{model_name=\"a "
-           "\\\"model\\\"\",le=\"160\"} 1\n",
-           "vllm:time_to_first_token_seconds_bucket{model_name=\"a "
-           "\\\"model\\\"\",le=\"+Inf\"} 2\n",
-           "vllm:request_success_total{model_name=\"a "
-           "\\\"model\\\"\",finished_reason=\"stop\"} 2\n",
-           "# TYPE vllm:e2e_request_latency_seconds histogram\n"})
+  for (const char *line :
+       {"vllm:num_requests_running{model_name=\"a \\\"model\\\"\"} 1\n",
+        "vllm:kv_cache_usage_perc{model_name=\"a \\\"model\\\"\"} 0.75\n",
+        "vllm:generation_tokens_total{model_name=\"a \\\"model\\\"\"} 42\n",
+        "vllm:time_to_first_token_seconds_bucket{model_name=\"a "
+        "\\\"model\\\"\",le=\"0.001\"} 0\n",
+        "vllm:time_to_first_token_seconds_bucket{model_name=\"a "
+        "\\\"model\\\"\",le=\"160\"} 1\n",
+        "vllm:time_to_first_token_seconds_bucket{model_name=\"a "
+        "\\\"model\\\"\",le=\"+Inf\"} 2\n",
+        "vllm:request_success_total{model_name=\"a "
+        "\\\"model\\\"\",finished_reason=\"stop\"} 2\n",
+        "# TYPE vllm:e2e_request_latency_seconds histogram\n"})
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
