@@ -149,7 +149,7 @@ public:
     answer = nullptr;
     if (connection) {
       ErrorCode ignored;
-      connection->stream.socket().close(ignored);
+      (void)connection->stream.socket().close(ignored);
     }
   }
 
@@ -173,7 +173,7 @@ private:
     if (failure)
       return fail(failure);
     ErrorCode ignored;
-    connection->stream.socket().set_option(tcp::no_delay(true), ignored);
+    (void)connection->stream.socket().set_option(tcp::no_delay(true), ignored);
     write();
   }
 

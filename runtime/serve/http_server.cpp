@@ -139,8 +139,9 @@ public:
     server->connections.insert(this);
     server->connection_count = server->connections.size();
     ErrorCode ignored;
-    stream.socket().set_option(tcp::no_delay(true), ignored);
-    stream.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+    (void)stream.socket().set_option(tcp::no_delay(true), ignored);
+    (void)stream.socket().set_option(asio::socket_base::keep_alive(true),
+                                     ignored);
     // A peer that has vanished is noticed in minutes, not in hours.
     const int descriptor = stream.socket().native_handle();
     for (auto [option, value] :
@@ -243,7 +244,7 @@ public:
     disconnected = nullptr;
     stream.expires_never();
     ErrorCode ignored;
-    stream.socket().close(ignored);
+    (void)stream.socket().close(ignored);
     unsent.clear();
   }
 
@@ -425,7 +426,7 @@ private:
   /// client what it has not read yet.
   void shut_down() {
     ErrorCode ignored;
-    stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    (void)stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
     char unread[4096];
     const int descriptor = stream.socket().native_handle();
     for (int turn = 0; turn < 64; ++turn)
@@ -545,15 +546,15 @@ void HttpServer::Implementation::listen() {
                   " is no address of this machine: " + failure.message());
     const tcp::endpoint endpoint = found.begin()->endpoint();
     tcp::acceptor acceptor(context);
-    acceptor.open(endpoint.protocol(), failure);
+    (void)acceptor.open(endpoint.protocol(), failure);
     if (!failure)
-      acceptor.set_option(tcp::acceptor::reuse_address(true), failure);
+      (void)acceptor.set_option(tcp::acceptor::reuse_address(true), failure);
     if (!failure && endpoint.protocol() == tcp::v6())
-      acceptor.set_option(asio::ip::v6_only(true), failure);
+      (void)acceptor.set_option(asio::ip::v6_only(true), failure);
     if (!failure)
-      acceptor.bind(endpoint, failure);
+      (void)acceptor.bind(endpoint, failure);
     if (!failure)
-      acceptor.listen(asio::socket_base::max_listen_connections, failure);
+      (void)acceptor.listen(asio::socket_base::max_listen_connections, failure);
     if (failure)
       throw Error("--port: cannot listen at " + name + ": " +
                   failure.message());
@@ -603,7 +604,7 @@ void HttpServer::Implementation::drain() {
   draining = true;
   for (tcp::acceptor &acceptor : acceptors) {
     ErrorCode ignored;
-    acceptor.close(ignored);
+    (void)acceptor.close(ignored);
   }
   const std::set<Connection *> all = connections;
   for (Connection *connection : all)
@@ -620,7 +621,7 @@ HttpServer::~HttpServer() {
   // What waits holds the implementation, and would for ever.
   implementation->drain();
   ErrorCode ignored;
-  implementation->signals.cancel(ignored);
+  (void)implementation->signals.cancel(ignored);
   const std::set<Connection *> all = implementation->connections;
   for (Connection *connection : all)
     connection->close();

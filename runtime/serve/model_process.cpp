@@ -233,8 +233,8 @@ public:
     is_gone = true;
     read_rest();
     ErrorCode ignored;
-    output.close(ignored);
-    error.close(ignored);
+    (void)output.close(ignored);
+    (void)error.close(ignored);
     const Events last = std::exchange(events, {});
     if (last.ended)
       last.ended(ending_text(status, last_line));
@@ -284,7 +284,7 @@ private:
   /// What it said before it ended.
   void read_rest() {
     ErrorCode failure;
-    error.non_blocking(true, failure);
+    (void)error.non_blocking(true, failure);
     for (size_t turn = 0; !failure && turn < 256; ++turn) {
       const size_t size = error.read_some(asio::buffer(error_part), failure);
       take_error({error_part.data(), size});
