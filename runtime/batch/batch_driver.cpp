@@ -357,19 +357,23 @@ void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
     changes_of(sequence)[&changed.front() - sequence.changes.all().data()] =
         changed.front();
   ++count.generated_tokens;
-  if (sequence.matcher && !sequence.matcher->accept(token))
-    throw std::logic_error("a constraint has allowed token " +
-                           std::to_string(token) + ", and refuses it");
-  if (hooks.on_token)
-    hooks.on_token(request, sequence.index, token, logprobs);
-  if (ends_text(sequence, token))
-    end(sequence, BatchFinish::Stop);
-  else if (sequence.tokens.size() - job.prompt_size >= job.max_new_tokens)
-    end(sequence, BatchFinish::Length);
-  else if (!write_mask(sequence))
-    end(sequence, BatchFinish::Error,
-        "behind token " + std::to_string(token) +
-            " the constraint allows none, and is not finished");
+  try {
+    if (sequence.matcher && !sequence.matcher->accept(token))
+      throw std::logic_error("a constraint has allowed token " +
+                             std::to_string(token) + ", and refuses it");
+    if (hooks.on_token)
+      hooks.on_token(request, sequence.index, token, logprobs);
+    if (ends_text(sequence, token))
+      end(sequence, BatchFinish::Stop);
+    else if (sequence.tokens.size() - job.prompt_size >= job.max_new_tokens)
+      end(sequence, BatchFinish::Length);
+    else if (!write_mask(sequence))
+      throw Error("behind token " + std::to_string(token) +
+                  " the constraint allows none, and is not finished");
+  } catch (const Error &failure) {
+    // Of a constraint that cannot go on: it ends one text, not all.
+    end(sequence, BatchFinish::Error, failure.what());
+  }
 }
 
 bool BatchDriver::ends_text(Sequence &sequence, int32_t token) const {

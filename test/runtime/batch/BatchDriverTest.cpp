@@ -283,6 +283,11 @@ TEST(BatchDriver, ConstraintsThatGetStuckEndOneText) {
   }
   EXPECT_EQ(batch.results.at("other").choices[0].tokens.size(), 20u);
   EXPECT_TRUE(batch.driver->idle());
+  ASSERT_TRUE(batch.submit(make_constrained(
+      "hard", {1, 2}, 10, test::just({7, 8}, test::End::failed))));
+  batch.model.run(*batch.driver);
+  EXPECT_EQ(batch.results.at("hard").choices[0].error, "it is too hard");
+  EXPECT_TRUE(batch.driver->idle());
   // Nothing begins so.
   for (const std::vector<int32_t> &first : {std::vector<int32_t>{}, {256}})
     try {

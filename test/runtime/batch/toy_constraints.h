@@ -4,6 +4,7 @@
 #define BATON_TEST_RUNTIME_BATCH_TOY_CONSTRAINTS_H
 
 #include "runtime/batch/token_constraint.h"
+#include "runtime/error.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,6 +23,8 @@ public:
   ToyMatcher(Takes takes, size_t end) : takes(std::move(takes)), end(end) {}
 
   void allowed(std::span<uint32_t> mask) override {
+    if (place == failed)
+      throw Error("it is too hard");
     std::ranges::fill(mask, 0u);
     for (size_t token = 0; token < 32 * mask.size(); ++token)
       if (takes(place, static_cast<int32_t>(token)))
@@ -35,7 +38,7 @@ public:
   }
   bool is_finished() const override { return place == end; }
 
-  size_t refused = ~size_t(0);
+  size_t refused = ~size_t(0), failed = ~size_t(0);
 
 private:
   const Takes takes;
@@ -61,9 +64,9 @@ inline std::shared_ptr<const TokenConstraint> multiples_of(int32_t factor) {
   });
 }
 
-/// What comes behind the tokens of just(): the end, nothing, or instead of the
-/// last one a refusal.
-enum class End { finished, stuck, refused };
+/// What comes behind the tokens of just(): the end, nothing, instead of the
+/// last one a refusal, or an error.
+enum class End { finished, stuck, refused, failed };
 
 /// These tokens.
 inline std::shared_ptr<const TokenConstraint> just(std::vector<int32_t> tokens,
@@ -73,9 +76,11 @@ inline std::shared_ptr<const TokenConstraint> just(std::vector<int32_t> tokens,
         [tokens](size_t place, int32_t token) {
           return place < tokens.size() && tokens[place] == token;
         },
-        end == End::stuck ? ~size_t(0) : tokens.size());
+        end == End::stuck || end == End::failed ? ~size_t(0) : tokens.size());
     if (end == End::refused)
       matcher->refused = tokens.size() - 1;
+    if (end == End::failed)
+      matcher->failed = tokens.size();
     return matcher;
   });
 }
