@@ -119,7 +119,8 @@ TEST_F(BatchFileTest, ReadsOpenAIsRequests) {
   };
   EXPECT_EQ(body(R"({"model": "m", "messages": []})", "/v1/chat/completions"),
             "url: this program answers /v1/completions only");
-  EXPECT_EQ(body("{}", "/v1/embeddings"), "url: expected \"/v1/completions\"");
+  EXPECT_EQ(body("{}", "/v1/embeddings"),
+            "url: expected \"/v1/completions\" or \"/v1/chat/completions\"");
   EXPECT_EQ(body("[]", "/v1/completions"), "body: expected an object");
   EXPECT_EQ(body(R"({"prompt": ["a", "b"]})", "/v1/completions"),
             "prompt: expected one text, or one list of token ids; give each a "
