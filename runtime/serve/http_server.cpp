@@ -117,6 +117,8 @@ struct HttpServer::Implementation
   std::set<Connection *> connections;
   std::atomic<size_t> connection_count = 0;
   std::atomic<bool> draining = false;
+  /// Whoever owns the server is about to be gone: nobody is called any more.
+  bool closed = false;
 };
 
 namespace {
@@ -232,7 +234,7 @@ public:
 
   void on_disconnect(uint64_t number, std::function<void()> &&callback) {
     if (!is_open(number)) {
-      if (number == current)
+      if (number == current && !server->closed)
         callback();
       return;
     }
@@ -510,6 +512,8 @@ private:
 };
 
 void Connection::handle() {
+  if (server->closed)
+    return close();
   stream.expires_never();
   state = State::Answering;
   http::request<http::string_body> message = parser->release();
@@ -619,6 +623,7 @@ HttpServer::HttpServer(HttpOptions options, Handler handler)
 
 HttpServer::~HttpServer() {
   // What waits holds the implementation, and would for ever.
+  implementation->closed = true;
   implementation->drain();
   ErrorCode ignored;
   (void)implementation->signals.cancel(ignored);
@@ -643,7 +648,11 @@ void HttpServer::run() {
 }
 
 void HttpServer::post(std::function<void()> function) {
-  asio::post(implementation->context, std::move(function));
+  asio::post(implementation->context,
+             [own = implementation, function = std::move(function)] {
+               if (!own->closed)
+                 function();
+             });
 }
 
 void HttpServer::post_after(double seconds, std::function<void()> function) {
@@ -651,8 +660,9 @@ void HttpServer::post_after(double seconds, std::function<void()> function) {
       implementation->context,
       std::chrono::duration_cast<std::chrono::steady_clock::duration>(
           std::chrono::duration<double>(seconds)));
-  timer->async_wait([timer, function = std::move(function)](ErrorCode failure) {
-    if (!failure)
+  timer->async_wait([timer, own = implementation,
+                     function = std::move(function)](ErrorCode failure) {
+    if (!failure && !own->closed)
       function();
   });
 }

@@ -289,7 +289,7 @@ def test_eviction(program, folder):
 
     with Server(program, None, "--models", folder, "--models-max", 1, "--models-wait", 0.5) as server:
         connection = server.connect()
-        connection.request("POST", "/v1/completions", json.dumps(ask("busy", "blue", 1900, n=8, stream=True)))
+        connection.request("POST", "/v1/completions", json.dumps({**ask("busy", "blue", 1900, n=8, stream=True), "prompt": ["busy"] * 64}))
         connection.getresponse().readline()
         status, headers, found = server.ask("/v1/completions", ask("x", "green"))
         expect(status == 503 and headers.get("Retry-After") and "no room for the model green" in found["error"]["message"], f"no room: {status} {found}")

@@ -14,7 +14,8 @@ INPUTS = ["tools/random-checkpoint", "models/examples/bytes/*", "test/runtime/se
 
 def test(arguments, scratch):
     model = os.path.join(scratch, "toy")
-    run([os.path.join(ROOT, "tools/random-checkpoint"), model, "--hidden", 64, "--layers", 2])
+    # Large enough that an answer is seen to come.
+    run([os.path.join(ROOT, "tools/random-checkpoint"), model, "--hidden", 256, "--layers", 6])
     with open(os.path.join(model, "chat_template.jinja"), "w") as file:
         file.write(TEMPLATE)
     program = Program(arguments.batonc, model, os.path.join(scratch, "program"), "--max-batch=4", "--max-rows=64",
