@@ -227,6 +227,12 @@ BatchLoad BatchDriver::load() const {
   return {seen.running, seen.waiting, seen.used_pages, pages.size()};
 }
 
+void BatchDriver::show_load() {
+  seen.running = running.size();
+  seen.waiting = waiting_count;
+  seen.used_pages = pages.size() - pages.available();
+}
+
 BatonStep BatchDriver::begin(std::span<int32_t>) {
   // The last step of a program that was stopped may not have been told of.
   for (Sequence *sequence : running)
@@ -569,8 +575,11 @@ void BatchDriver::end(Sequence &sequence, BatchFinish finish,
   job.choices[sequence.index] = {std::move(sequence.tokens), finish,
                                  std::move(error),
                                  std::move(sequence.logprobs)};
-  if (--job.left == 0)
-    deliver(job);
+  if (--job.left > 0)
+    return;
+  // Whoever has the result sees nothing of it running.
+  show_load();
+  deliver(job);
 }
 
 void BatchDriver::deliver(Job &job) {
@@ -595,9 +604,7 @@ BatonStep BatchDriver::make_step() {
   admit();
   choose_ready();
   choose_prompts();
-  seen.running = running.size();
-  seen.waiting = waiting_count;
-  seen.used_pages = pages.size() - pages.available();
+  show_load();
 
   uint32_t logits = 0;
   for (const auto *list : {&ready, &prompts})

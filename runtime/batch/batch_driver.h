@@ -89,7 +89,7 @@ struct BatchCounts {
   uint64_t recomputed = 0;
 };
 
-/// Behind the latest step.
+/// Behind the latest step or result.
 struct BatchLoad {
   /// Texts that have pages, and that wait for some.
   uint64_t running = 0, waiting = 0;
@@ -169,6 +169,7 @@ private:
   void let_others_wait(Job &job);
   void end(Sequence &sequence, BatchFinish finish, std::string error = {});
   void deliver(Job &job);
+  void show_load();
 
   // The next step.
   BatonStep make_step();

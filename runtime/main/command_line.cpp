@@ -63,8 +63,8 @@ CLI::Validator whole(uint64_t least = 0) {
       "");
 }
 
-void add_run_options(CLI::App &command, RunOptions &options,
-                     const std::string &weights_help) {
+void add_program_options(CLI::App &command, RunOptions &options,
+                         const std::string &weights_help) {
   command.add_option("--weights", options.weights, weights_help)
       ->type_name("DIR");
   command
@@ -87,6 +87,12 @@ void add_run_options(CLI::App &command, RunOptions &options,
       ->check(CLI::Range(uint64_t(0),
                          uint64_t(std::numeric_limits<uint32_t>::max())))
       ->group("");
+}
+
+/// Of a run that has an end.
+void add_run_options(CLI::App &command, RunOptions &options,
+                     const std::string &weights_help) {
+  add_program_options(command, options, weights_help);
   command
       .add_option("--trace", options.trace,
                   "Write when each task ran, as JSON for ui.perfetto.dev")
@@ -453,6 +459,19 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
                  "batonc compare reads what --data writes, of two programs.");
 }
 
+/// Of programs of many sequences.
+void add_page_options(CLI::App &command, std::optional<std::string> &kv_memory,
+                      bool &no_prefix_cache) {
+  command
+      .add_option("--kv-memory", kv_memory,
+                  "Memory for keys and values, as in 512MiB or 4GiB (default: "
+                  "what all sequences may need, at most half of what is free)")
+      ->type_name("SIZE");
+  command.add_flag("--no-prefix-cache", no_prefix_cache,
+                   "Compute every prompt as a whole, also where others begin "
+                   "alike");
+}
+
 /// What texts are continued or scored with.
 void add_request_options(CLI::App &command, BatchCommandOptions &options) {
   add_run_options(command, options.run,
@@ -470,14 +489,7 @@ void add_request_options(CLI::App &command, BatchCommandOptions &options) {
                   "not computed again")
       ->type_name("OUT.jsonl")
       ->required();
-  command
-      .add_option("--kv-memory", options.kv_memory,
-                  "Memory for keys and values, as in 512MiB or 4GiB (default: "
-                  "what all sequences may need, at most half of what is free)")
-      ->type_name("SIZE");
-  command.add_flag("--no-prefix-cache", options.no_prefix_cache,
-                   "Compute every prompt as a whole, also where others begin "
-                   "alike");
+  add_page_options(command, options.kv_memory, options.no_prefix_cache);
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end about the whole run");
 }
@@ -510,8 +522,8 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
 
 void add_serve_options(CLI::App &command, ServeOptions &options,
                        const std::string &program) {
-  add_run_options(command, options.run,
-                  "The checkpoint's folder, or a GGUF file");
+  add_program_options(command, options.run,
+                      "The checkpoint's folder, or a GGUF file");
   add_rank_options(command, options);
   command
       .add_option("--host", options.hosts,
@@ -550,14 +562,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
                   "Keys for requests that do not have them, as in "
                   "'{\"temperature\": 0.7, \"max_tokens\": 500}'")
       ->type_name("JSON");
-  command
-      .add_option("--kv-memory", options.kv_memory,
-                  "Memory for keys and values, as in 512MiB or 4GiB (default: "
-                  "what all sequences may need, at most half of what is free)")
-      ->type_name("SIZE");
-  command.add_flag("--no-prefix-cache", options.no_prefix_cache,
-                   "Compute every prompt as a whole, also where others begin "
-                   "alike");
+  add_page_options(command, options.kv_memory, options.no_prefix_cache);
   add_number(command, "--max-body", options.max_body, "SIZE",
              "The largest body of a request");
   add_number(command, "--max-requests", options.max_requests, "N",
@@ -575,9 +580,8 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
           ->type_name("FOLDER");
   // Of one model.
   for (const char *flag :
-       {"--weights", "--workers", "--prefill-chunk", "--no-cache", "--trace",
-        "--ranks", "--name", "--chat-template", "--no-prefix-cache",
-        "--defaults"})
+       {"--weights", "--workers", "--prefill-chunk", "--no-cache", "--ranks",
+        "--name", "--chat-template", "--no-prefix-cache", "--defaults"})
     models->excludes(command.get_option(flag));
   add_number(command, "--models-max", options.models_max, "N",
              "Models that are loaded at a time")
@@ -594,10 +598,12 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
       ->type_name("SIZE")
       ->needs(models);
   command.footer(
-      "Serves OpenAI's API: /v1/chat/completions, /v1/completions, /v1/models. "
-      "A browser finds a page\nto converse with the model at /. The first line "
-      "of standard output is the address. SIGTERM or\nCtrl-C lets requests "
-      "finish; a second one does not wait.\n\nExamples:\n  " +
+      "Serves OpenAI's API (/v1/chat/completions, /v1/completions, "
+      "/v1/responses, /v1/models), Anthropic's\n(/v1/messages) and some of "
+      "llama.cpp's server. A browser finds a page to converse with the model\n"
+      "at /. The first line of standard output is the address. SIGTERM or "
+      "Ctrl-C lets requests finish; a\nsecond one does not "
+      "wait.\n\nExamples:\n  " +
       program + " serve --weights DIR\n  " + program +
       " serve --weights DIR --host 0.0.0.0 --port 8000 --api-key KEY "
       "--kv-memory 8GiB\n  " +

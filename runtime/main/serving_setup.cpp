@@ -30,7 +30,7 @@ read_served_model(const Metadata &metadata, const RunOptions &run,
   model->fingerprint =
       "baton-" + hash_text(hash_bytes(plan.data(), plan.size(), 0));
   const nlohmann::json &description = metadata.json.at("model");
-  model->architecture = description.value("name", std::string("model"));
+  model->family = description.value("family", std::string("model"));
   model->weights = path.string();
   for (const PhaseDescription &phase : metadata.phases)
     model->phases.push_back(phase.name);

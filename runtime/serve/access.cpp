@@ -97,6 +97,14 @@ void refuse(HttpExchange &exchange, const ApiError &error) {
                     .headers = std::move(headers)});
 }
 
+void end_with_error(HttpExchange &exchange, const ApiError &error,
+                    bool has_begun) {
+  if (!has_begun)
+    return respond(exchange, error_json(error), error.status);
+  exchange.write(event_text(error_json(error)));
+  exchange.end();
+}
+
 void MarkedExchange::respond(HttpResponse response) {
   answered(response.status);
   response.headers.insert(response.headers.end(), headers.begin(),

@@ -32,6 +32,9 @@ void respond(HttpExchange &exchange, const nlohmann::ordered_json &json,
 nlohmann::ordered_json refusal_json(const HttpRequest &request,
                                     const ApiError &error);
 void refuse(HttpExchange &exchange, const ApiError &error);
+/// Ends an answer in OpenAI's form; a stream that has begun, with an event.
+void end_with_error(HttpExchange &exchange, const ApiError &error,
+                    bool has_begun);
 
 /// Adds headers to answers, and says how they turn out.
 class MarkedExchange : public HttpExchange {

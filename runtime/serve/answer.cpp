@@ -34,9 +34,4 @@ void Answer::ignore(const std::vector<std::string> &keys) {
     headers.emplace_back("X-Baton-Ignored", list);
 }
 
-bool is_stop_token(const BatchRequest &request, int32_t token) {
-  return std::ranges::find(request.stop_tokens, token) !=
-         request.stop_tokens.end();
-}
-
 } // namespace baton

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace baton {
@@ -43,8 +44,11 @@ public:
   /// To be handed over, once.
   std::vector<BatchRequest> requests;
 
-  /// The engine has all of them.
-  virtual void begin() {}
+  /// The engine has all of them; of several calls the first one counts.
+  void begin() {
+    if (!std::exchange(begun, true))
+      on_begin();
+  }
   /// Of the prompt of a request.
   virtual void on_prompt(uint32_t, const PromptProgress &) {}
   virtual void on_token(uint32_t part, uint32_t choice, int32_t token,
@@ -69,15 +73,15 @@ public:
   /// Whether what was asked for should come to an end now.
   bool wants_end = false;
   Clock::time_point arrived = Clock::now(), latest_token = {};
-  /// Whether begin() was called, and whether the client has left.
-  bool begun_once = false, gone = false;
+  /// Whether the client has left.
+  bool gone = false;
 
 protected:
-  HttpHeaders headers;
-};
+  virtual void on_begin() {}
 
-/// Whether the token only ends the text.
-bool is_stop_token(const BatchRequest &request, int32_t token);
+  HttpHeaders headers;
+  bool begun = false;
+};
 
 } // namespace baton
 

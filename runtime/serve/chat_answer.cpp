@@ -41,10 +41,9 @@ ChatAnswer::ChatAnswer(std::shared_ptr<HttpExchange> exchange,
   requests.push_back(std::move(request));
 }
 
-void ChatAnswer::begin() {
+void ChatAnswer::on_begin() {
   if (!streams)
     return;
-  begun = true;
   writer->begin(*exchange, headers);
 }
 
@@ -94,7 +93,7 @@ void ChatAnswer::end(const Usage &usage) {
 }
 
 void ChatAnswer::fail(const ApiError &error) {
-  writer->fail(*exchange, error, begun);
+  writer->fail(*exchange, error, streams && begun);
 }
 
 void ChatAnswer::take_text(uint32_t choice, const std::string &text,

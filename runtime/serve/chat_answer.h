@@ -72,7 +72,7 @@ struct ChatOutput {
   bool parses = true;
   /// Special tokens with text.
   std::vector<int32_t> kept_tokens;
-  /// Whether calls are numbered only, and how many there may be.
+  /// It is handed out as it comes.
   bool streams = false;
   /// Of streams: how far the prompt is, and times beside each delta.
   bool shows_progress = false, shows_timings = false;
@@ -84,7 +84,7 @@ public:
              std::shared_ptr<const ServedModel> model, BatchRequest &&request,
              const ChatOutput &output, std::unique_ptr<ChatWriter> writer);
 
-  void begin() override;
+  void on_begin() override;
   void on_prompt(uint32_t part, const PromptProgress &progress) override;
   void on_token(uint32_t part, uint32_t choice, int32_t token,
                 std::span<const TokenLogprob> logprobs) override;
@@ -108,7 +108,6 @@ private:
   std::unique_ptr<ChatWriter> writer;
   std::vector<Stream> streams_of;
   std::vector<ChatChoice> choices;
-  bool begun = false;
 };
 
 } // namespace baton

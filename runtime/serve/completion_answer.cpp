@@ -4,9 +4,9 @@
 
 #include "runtime/batch/token_json.h"
 #include "runtime/error.h"
+#include "runtime/serve/access.h"
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/request_keys.h"
-#include "runtime/tokenizer/utf8.h"
 
 #include <algorithm>
 #include <span>
@@ -54,10 +54,9 @@ public:
     each = requests.front().n;
   }
 
-  void begin() override {
+  void on_begin() override {
     if (!streams)
       return;
-    begun = true;
     exchange->begin_stream("text/event-stream", headers);
     for (size_t i = 0; echo && i < choices.size(); ++i)
       write(i, prompt_text(choices[i]), nullptr);
@@ -108,11 +107,11 @@ public:
     Json body = base();
     body["choices"] = Json::array();
     for (size_t i = 0; i < choices.size(); ++i) {
-      const Choice &own = choices[i];
+      Choice &own = choices[i];
       Json json = {{"index", i}, {"text", prompt_text(own) + own.whole}};
       json["logprobs"] = nullptr;
       if (wanted_logprobs)
-        json["logprobs"] = with_offsets(own.logprobs);
+        json["logprobs"] = take_logprobs(own);
       json["finish_reason"] = batch_finish_name(own.finish);
       body["choices"].push_back(std::move(json));
     }
@@ -122,11 +121,7 @@ public:
   }
 
   void fail(const ApiError &error) override {
-    if (!begun)
-      return exchange->respond(
-          {.status = error.status, .body = json_text(error_json(error))});
-    exchange->write(event_text(error_json(error)));
-    exchange->end();
+    end_with_error(*exchange, error, streams && begun);
   }
 
 private:
@@ -138,8 +133,9 @@ private:
     std::string whole;
     BatchFinish finish = BatchFinish::Length;
     std::string error;
-    /// Of streams: since the last chunk.
+    /// Of streams: since the last chunk; and characters of tokens before that.
     Json logprobs;
+    size_t offset = 0;
   };
 
   static Json empty_logprobs() {
@@ -194,14 +190,14 @@ private:
         list.push_back(value);
   }
 
-  /// Where each token's text begins.
-  static Json with_offsets(Json logprobs) {
+  /// Those that were not taken yet, with where each token's text begins.
+  static Json take_logprobs(Choice &choice) {
+    Json logprobs = std::exchange(choice.logprobs, empty_logprobs());
     Json offsets = Json::array();
-    size_t offset = 0;
     for (const Json &token : logprobs["tokens"]) {
-      offsets.push_back(offset);
+      offsets.push_back(choice.offset);
       for (unsigned char byte : token.get_ref<const std::string &>())
-        offset += (byte & 0xc0) != 0x80;
+        choice.offset += (byte & 0xc0) != 0x80;
     }
     logprobs["text_offset"] = std::move(offsets);
     return logprobs;
@@ -220,8 +216,7 @@ private:
     Json json = {{"index", place}, {"text", std::move(text)}};
     json["logprobs"] = nullptr;
     if (wanted_logprobs)
-      json["logprobs"] =
-          with_offsets(std::exchange(own.logprobs, empty_logprobs()));
+      json["logprobs"] = take_logprobs(own);
     json["finish_reason"] = std::move(finish);
     Json chunk = base();
     chunk["choices"] = Json::array({std::move(json)});
@@ -236,7 +231,6 @@ private:
   const int64_t created;
   uint32_t each = 1;
   std::vector<Choice> choices;
-  bool begun = false;
 };
 
 } // namespace

@@ -1,6 +1,7 @@
 //===- llama_answer.cpp - what llama.cpp's server answers -----------------===//
 
 #include "runtime/batch/token_json.h"
+#include "runtime/serve/access.h"
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/llama_completion.h"
 #include "runtime/serve/text_stream.h"
@@ -80,10 +81,9 @@ public:
       }
   }
 
-  void begin() override {
+  void on_begin() override {
     if (!options.streams)
       return;
-    begun = true;
     exchange->begin_stream("text/event-stream", headers);
   }
 
@@ -156,11 +156,7 @@ public:
   }
 
   void fail(const ApiError &error) override {
-    if (!begun)
-      return exchange->respond(
-          {.status = error.status, .body = json_text(error_json(error))});
-    exchange->write(event_text(error_json(error)));
-    exchange->end();
+    end_with_error(*exchange, error, options.streams && begun);
   }
 
 private:
@@ -235,7 +231,6 @@ private:
   LlamaRequest options;
   uint32_t each = 1;
   std::vector<Text> texts;
-  bool begun = false;
 };
 
 } // namespace

@@ -1,5 +1,6 @@
 //===- openai_chat_writer.cpp - answers of /v1/chat/completions -----------===//
 
+#include "runtime/serve/access.h"
 #include "runtime/serve/api_json.h"
 #include "runtime/serve/chat_answer.h"
 #include "runtime/serve/chat_request.h"
@@ -89,11 +90,7 @@ public:
 
   void fail(HttpExchange &exchange, const ApiError &error,
             bool begun) override {
-    if (!begun)
-      return exchange.respond(
-          {.status = error.status, .body = json_text(error_json(error))});
-    exchange.write(event_text(error_json(error)));
-    exchange.end();
+    end_with_error(exchange, error, begun);
   }
 
 private:

@@ -26,7 +26,7 @@ struct ServedModel {
   /// Tells which program made an answer.
   std::string fingerprint;
   /// "llama" and such, and where its weights are.
-  std::string architecture, weights;
+  std::string family, weights;
   /// Of the program, by their numbers.
   std::vector<std::string> phases;
   BatchFormat format;

@@ -13,7 +13,6 @@
 #include "runtime/serve/request_keys.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <exception>
 #include <string_view>
@@ -209,7 +208,7 @@ void Service::take(const EngineEvent &event) {
 }
 
 void Service::tell(Answer &answer, uint32_t part, const EngineEvent &event) {
-  if (!std::exchange(answer.begun_once, true) && !answer.gone)
+  if (!answer.gone)
     answer.begin();
   if (event.prompt) {
     answer.clock.on_prompt(*event.prompt);
@@ -302,7 +301,7 @@ void Service::start(const std::shared_ptr<Answer> &answer) {
   // A client that left before is noticed now.
   http.post([this, answer] {
     answer->exchange->on_disconnect([this, answer] { leave(answer); });
-    if (!answer->gone && !std::exchange(answer->begun_once, true))
+    if (!answer->gone)
       answer->begin();
   });
 }
@@ -343,7 +342,7 @@ static Json model_json(const ServedModel &model) {
           {"owned_by", "baton"},
           {"max_model_len", model.format.shape.max_positions},
           {"meta",
-           {{"architecture", model.architecture},
+           {{"family", model.family},
             {"vocabulary", model.format.shape.vocabulary},
             {"chat", model.conversation != nullptr},
             {"tool_format", model.conversation

@@ -120,7 +120,7 @@ private:
   /// Answers a request that has become one of chat completions.
   void converse(const Exchange &exchange, const Body &chat,
                 const MakeWriter &make_writer);
-  /// Hands a answer's requests to the engine.
+  /// Hands an answer's requests to the engine.
   void start(const std::shared_ptr<Answer> &answer);
 
   struct Place {
@@ -140,8 +140,6 @@ private:
   std::atomic<uint64_t> reading = 0;
   bool draining = false;
   std::vector<EngineEvent> events;
-  /// For what it adds to headers.
-  std::string cors_origin;
   ServingEngine engine;
   WorkQueue workers;
 };

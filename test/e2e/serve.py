@@ -10,12 +10,13 @@ its answers are out.
 import argparse
 import json
 import os
+import shutil
 import signal
 import socket
 import time
 
 import programs
-from programs import Program, expect, run
+from programs import MPI, Program, expect, run
 from serving import Server, in_parallel
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -96,6 +97,13 @@ def test_answers(server, oracle):
            and all(value <= 0 for value in logprobs["token_logprobs"][1:])
            and all(2 <= len(top) <= 3 for top in logprobs["top_logprobs"][1:]), f"logprobs: {logprobs}")
 
+    body = {"prompt": "once", "max_tokens": 9, "temperature": 0, "logprobs": 1}
+    offsets = [offset for event in server.events("/v1/completions", body) for choice in event["choices"]
+               for offset in choice["logprobs"]["text_offset"]]
+    expected = server.get("/v1/completions", body)["choices"][0]["logprobs"]["text_offset"]
+    expect(offsets == expected and len(offsets) == 9 and offsets[-1] > 0,
+           f"where a stream's tokens begin: {offsets}, of the whole: {expected}")
+
     whole = oracle.text(prompt_of("stop"), 40)
     stop = whole[20:22]
     end = whole.find(stop)
@@ -127,7 +135,6 @@ def test_llama(server, oracle):
     expect(events[-1]["timings"]["prompt_n"] == 200 and events[-1]["timings"]["predicted_n"] == 9, f"times: {events[-1]}")
     found = server.get("/props")
     expect(found["total_slots"] == 8 and found["default_generation_settings"]["n_ctx"] == 2048, f"props: {found}")
-    idle_engine(server)
     expect(server.get("/slots") == [{"id": slot, "n_ctx": 2048, "speculative": False, "is_processing": False}
                                     for slot in range(8)], "places when nobody asks")
     expect(server.ask("/infill", {})[0] == 501, "what there is not")
@@ -368,6 +375,8 @@ def test_ends(program, weights, oracle):
     with Server(program, weights) as first:
         found = run([program, "serve", "--weights", weights, "--port", first.port], check=False)
         expect(found.returncode == 1 and f"cannot listen at 127.0.0.1:{first.port}" in found.stderr, f"a port in use: {found}")
+    found = run([program, "serve", "--weights", weights, "--trace", "trace.json"], check=False)
+    expect(found.returncode == 1 and "no flag" in found.stderr, f"a trace without an end: {found}")
     found = run([program, "serve", "--weights", weights, "--host", "nowhere.invalid"], check=False)
     expect(found.returncode == 1 and "nowhere.invalid" in found.stderr, f"a host that there is not: {found}")
 
@@ -395,6 +404,14 @@ def test(arguments, scratch):
         expect(found == (0, ""), f"the server ends: {found}")
     test_defaults(program, model, oracle)
     test_ends(program, model, oracle)
+    if any(flag.startswith("--mesh=") for flag in arguments.flags) and shutil.which("mpirun"):
+        with Server(program, model, launcher=[*MPI, "-n", "2"]) as server:
+            for text in ("hello", "again"):
+                found = answer_of(server.get("/v1/chat/completions", chat(text)))
+                expect(found == oracle.text(prompt_of(text), 12), f"ranks that are processes: {found!r}")
+                # Between two runs of the program.
+                time.sleep(0.2)
+            server.end()
 
 
 if __name__ == "__main__":

