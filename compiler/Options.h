@@ -83,6 +83,8 @@ struct CompileOptions {
   int64_t batch = 0;
   /// How these keep keys and values: "f32", "bf16", "int8" or "fp8".
   std::string kvType = "f32";
+  /// Steps of several sequences also give each row's last hidden state.
+  bool hiddenStates = false;
   /// Most rows of a step of several sequences; 0 for the target's usual ones.
   int64_t rows = 0;
   /// Most of them that have logits; 0 for one of each sequence.

@@ -43,7 +43,8 @@ void compiler::addModelPasses(mlir::PassManager &manager,
   manager.addPass(schedule.createPass("model", program));
   // What a rank has of a model is of as many sequences as the whole.
   if (options.batch)
-    manager.addPass(batching::createBatchForm({options.batch, options.kvType}));
+    manager.addPass(batching::createBatchForm(
+        {options.batch, options.kvType, options.hiddenStates}));
   manager.addPass(mlir::createCanonicalizerPass());
 }
 

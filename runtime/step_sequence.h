@@ -36,6 +36,8 @@ inline constexpr std::array<std::string_view, 8> batch_step_inputs = {
     "pages",  "sampling",  "changes",   "masks"};
 /// What such a program makes for the runtime besides logits.
 inline constexpr std::string_view batch_step_draws = "draws";
+/// And, if it was compiled with --embeddings, of each row: F32, row-major.
+inline constexpr std::string_view batch_step_hidden = "hidden_states";
 
 /// The one among those of training that is 0 for a step's first microbatch
 /// only.

@@ -289,7 +289,7 @@ def Model_ReturnOp : Model_Op<"return", [Pure, Terminator, HasParent<"ProgramOp"
   let description = [{
     **Constraints:**
     - the first operand is `!model.tensor<outputs x V x f32>`, in training `!model.tensor<rows x f32>`
-    - a batch has a second one, made by `model.sample`; others have none
+    - a batch has a second one, made by `model.sample`, and may have a third, `!model.tensor<rows x K x f32>`: hidden states that the runtime reads; others have none
   }];
   let arguments = (ins Variadic<Model_TensorType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";

@@ -116,9 +116,18 @@ LogicalResult ReturnOp::verify() {
   auto program = cast<ProgramOp>((*this)->getParentOp());
   bool training = program.getTraining();
   if (program.getBatch()) {
-    if (getNumOperands() != 2 || !getOperand(1).getDefiningOp<SampleOp>())
-      return emitOpError()
-             << "returns the logits and what model.sample makes of them";
+    if (getNumOperands() < 2 || getNumOperands() > 3 ||
+        !getOperand(1).getDefiningOp<SampleOp>())
+      return emitOpError() << "returns the logits, what model.sample makes of "
+                              "them, and perhaps hidden states";
+    if (getNumOperands() == 3) {
+      ArrayRef<int64_t> hidden = shapeOf(getOperand(2));
+      if (hidden.size() != 2 || hidden[0] != kRows || isSymbol(hidden[1]))
+        return emitOpError() << "hidden states have shape " << text(hidden)
+                             << ", expected [rows, width]";
+      if (failed(expectFloat32(*this, "the hidden states", getOperand(2))))
+        return failure();
+    }
   } else if (getNumOperands() != 1) {
     return emitOpError() << "returns the " << (training ? "losses" : "logits")
                          << " and nothing else";

@@ -4,6 +4,7 @@
 
 #include "dialects/Model/Model.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace baton::batching {
@@ -20,9 +21,10 @@ namespace {
 /// Rewrites one program.
 class BatchFormer {
 public:
-  BatchFormer(ProgramOp program, int64_t sequences, Stored stored)
+  BatchFormer(ProgramOp program, int64_t sequences, Stored stored,
+              bool hiddenStates)
       : program(program), sequences(sequences), stored(stored),
-        rewriter(program.getContext()) {}
+        hiddenStates(hiddenStates), rewriter(program.getContext()) {}
 
   LogicalResult run();
   unsigned attentions = 0;
@@ -31,11 +33,14 @@ private:
   void addArguments();
   void attendToPages();
   void sample();
+  Value ofAllRows(Value value);
+  LogicalResult returnHiddenStates();
   LogicalResult expectNoPast();
 
   ProgramOp program;
   int64_t sequences;
   Stored stored;
+  bool hiddenStates;
   IRRewriter rewriter;
   Value positions, sequenceOfRow, slots, pages, sampling, changes, masks;
 };
@@ -100,6 +105,58 @@ void BatchFormer::sample() {
   });
 }
 
+/// What has a value of the rows with logits from all rows.
+Value BatchFormer::ofAllRows(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || typeOf(value).getDimension(0) != kOutputs)
+    return value;
+  if (auto last = dyn_cast<LastRowsOp>(op))
+    return last.getX();
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, ofAllRows(operand));
+  Operation *clone = rewriter.clone(*op, mapping);
+  for (Value result : clone->getResults()) {
+    auto type = typeOf(result);
+    SmallVector<int64_t> shape(type.getShape());
+    std::replace(shape.begin(), shape.end(), int64_t(kOutputs), int64_t(kRows));
+    result.setType(type.withShape(shape));
+  }
+  return clone->getResult(cast<OpResult>(value).getResultNumber());
+}
+
+/// What the linear multiplies that makes logits, of all rows. A stage that
+/// makes none ends with what it sends, which nobody asks for.
+LogicalResult BatchFormer::returnHiddenStates() {
+  auto end = cast<ReturnOp>(program.getBody().front().getTerminator());
+  rewriter.setInsertionPoint(end);
+  // Through caps, factors and parts of other ranks.
+  LinearOp head;
+  for (Value value = end.getOperand(0); Operation *op = value.getDefiningOp();
+       value = op->getOperand(0))
+    if ((head = dyn_cast<LinearOp>(op)) || op->getNumOperands() == 0)
+      break;
+  Value hidden = ofAllRows(head ? head.getX() : end.getOperand(0));
+  Location location = NameLoc::get(rewriter.getStringAttr("hidden_states"));
+  if (head && head.getNorm() == Norm::rms)
+    hidden =
+        rewriter.create<RmsNormOp>(location, hidden.getType(), hidden,
+                                   head.getNormWeight(), head.getEpsilonAttr());
+  else if (head && head.getNorm() == Norm::layer)
+    hidden = rewriter.create<LayerNormOp>(
+        location, hidden.getType(), hidden, head.getNormWeight(),
+        head.getNormBias(), head.getEpsilonAttr());
+  auto type = typeOf(hidden);
+  if (type.getRank() != 2 || type.getDimension(0) != kRows ||
+      !type.getElementType().isF32())
+    return program.emitOpError()
+           << "has no hidden states: " << type
+           << " is what its logits are made of, expected [rows, width] in f32";
+  rewriter.modifyOpInPlace(end,
+                           [&] { end.getOperandsMutable().append(hidden); });
+  return success();
+}
+
 /// That nothing is left which takes all positions to be of one sequence.
 LogicalResult BatchFormer::expectNoPast() {
   WalkResult result = program.walk([](Operation *op) {
@@ -125,6 +182,8 @@ LogicalResult BatchFormer::run() {
   program.readPositions(positions);
   attendToPages();
   sample();
+  if (hiddenStates && failed(returnHiddenStates()))
+    return failure();
   return expectNoPast();
 }
 
@@ -152,7 +211,7 @@ struct BatchForm : baton::batching::impl::BatchFormBase<BatchForm> {
         program.emitOpError() << "trains, so that it has no batch-form";
         return signalPassFailure();
       }
-      BatchFormer former(program, sequences, *form);
+      BatchFormer former(program, sequences, *form, hiddenStates);
       if (failed(former.run()))
         return signalPassFailure();
       numAttentions += former.attentions;

@@ -30,12 +30,16 @@ def BatchForm : Pass<"batch-form", "::mlir::ModuleOp"> {
       %draws = model.sample %logits, %sampling, %changes, %masks
       model.return %logits, %draws
     ```
+    With `hidden-states`, a third result is what the linear multiplies that makes
+    logits, of all rows: `!model.tensor<rows x K x f32>`.
+
     What takes a row's position takes it from `%positions`. Attention is fused
     already: as products, it sums over the positions of one sequence.
   }];
   let options = [
     Option<"sequences", "sequences", "int64_t", "16", "Most sequences that a step has rows of">,
-    Option<"stored", "stored", "std::string", "\"f32\"", "How keys and values are stored: f32, bf16, int8 or fp8">
+    Option<"stored", "stored", "std::string", "\"f32\"", "How keys and values are stored: f32, bf16, int8 or fp8">,
+    Option<"hiddenStates", "hidden-states", "bool", "false", "Whether steps return the last hidden state of each row, too">
   ];
   let dependentDialects = ["::baton::model::ModelDialect"];
   let statistics = [

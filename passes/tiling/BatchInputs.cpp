@@ -12,16 +12,27 @@ using model::typeOf;
 BatchInputs::BatchInputs(Tiler &tiler, model::ProgramOp model) {
   PlanBuilder &plan = tiler.plan;
   Builder builder(plan.context());
-  auto description = builder.getDictionaryAttr(
-      {builder.getNamedAttr("role", builder.getStringAttr("input"))});
+  auto describe = [&](StringRef role) {
+    return builder.getDictionaryAttr(
+        {builder.getNamedAttr("role", builder.getStringAttr(role))});
+  };
   for (auto [name, argument] : llvm::zip_equal(
            batch_step_inputs, model.getBody().front().getArguments())) {
     StringRef input(name.data(), name.size());
     plan.reserve(input);
     View view = plan.persistent(input, typeOf(argument), 1, StringAttr(),
-                                description, model.getLoc());
+                                describe("input"), model.getLoc());
     tiler.views[argument] = view;
     inputs.push_back(view);
+  }
+  Operation *end = model.getBody().front().getTerminator();
+  if (end->getNumOperands() > 2) {
+    Value value = end->getOperand(2);
+    StringRef name(batch_step_hidden.data(), batch_step_hidden.size());
+    plan.reserve(name);
+    hidden = plan.persistent(name, typeOf(value), 1, StringAttr(),
+                             describe("output"), value.getLoc());
+    tiler.destinations[value] = hidden;
   }
   // How many pages there are, only the runtime knows.
   constexpr int64_t any = std::numeric_limits<int32_t>::max();

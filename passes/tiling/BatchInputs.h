@@ -16,11 +16,15 @@ public:
   /// States that the runtime writes them where the step is handed over.
   void provide(PhaseBuilder &phase) const;
 
+  /// Where hidden states go, if the program returns some.
+  const View &hiddenStates() const { return hidden; }
+
   /// Says of the program how many sequences it takes, and how long ones.
   static void describe(model::ProgramOp model, event::ProgramOp program);
 
 private:
-  llvm::SmallVector<View, 7> inputs;
+  llvm::SmallVector<View, 8> inputs;
+  View hidden;
 };
 
 } // namespace baton::tasks

@@ -7,6 +7,7 @@
 #include "runtime/tokenizer/stream_decoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -40,16 +41,25 @@ struct BatchDriver::Sequence {
 
   /// Positions that are computed, for now.
   uint64_t end() const { return tokens.size() - is_only_scored; }
+  bool is_embedded() const { return pooling.has_value(); }
   /// Those of them that have no keys and values yet; one at least.
   uint64_t left() const { return end() - computed; }
   /// From this position on rows have logits, which are wanted of this text: of
   /// each token that is still to be scored, of the last one else.
   uint64_t first_output() const {
+    if (is_embedded())
+      return UINT64_MAX;
     return (is_scored() ? tokens.size() : to_score) - 1;
   }
   bool is_scored() const { return to_score == scores_end; }
-  /// Pages whose contents another text may have computed.
-  uint64_t full_pages() const { return first_output() / page_positions; }
+  /// Pages whose contents another text may have computed: of one whose hidden
+  /// states are all wanted, none.
+  uint64_t full_pages() const {
+    if (is_embedded() && pooling != Pooling::Last)
+      return 0;
+    return std::min<uint64_t>(first_output(), tokens.size() - 1) /
+           page_positions;
+  }
   std::span<const int32_t, page_positions> page_tokens(uint64_t entry) const {
     return std::span<const int32_t, page_positions>(
         tokens.data() + entry * page_positions, page_positions);
@@ -65,6 +75,7 @@ struct BatchDriver::Sequence {
   std::vector<int32_t> tokens;
   std::vector<TokenLogprob> logprobs;
   const bool is_only_scored;
+  const std::optional<Pooling> pooling;
   /// The next token to score, and where these end: nowhere but in the request's
   /// first sequence there are any.
   uint64_t to_score = 0, scores_end = 0;
@@ -86,6 +97,11 @@ struct BatchDriver::Sequence {
   /// In the step that is made, or runs; and how many of them, the last ones,
   /// have logits.
   uint32_t rows = 0, outputs = 0;
+  /// Of one that is embedded: the first of its rows in that step, the positions
+  /// that were added up, and their sum.
+  uint32_t first_row = 0;
+  uint64_t pooled = 0;
+  std::vector<double> sum;
   /// Of those that wait.
   Sequence *next = nullptr;
 };
@@ -106,23 +122,31 @@ struct BatchDriver::Job {
   std::vector<BatchChoice> choices;
   uint64_t scored_tokens = 0;
   std::vector<TokenLogprob> scores;
+  std::vector<float> embedding;
   /// In BatchDriver::jobs.
   size_t place = 0;
 };
 
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
-    : job(job), index(index), is_only_scored(job.request.is_only_scored()) {
-  if (!is_only_scored)
+    : job(job), index(index), is_only_scored(job.request.is_only_scored()),
+      pooling(job.request.pooling) {
+  if (job.max_new_tokens > 0)
     changes = LogitChanges(job.request.sampling, job.request.prompt,
                            job.prompt_size + job.max_new_tokens);
-  if (!is_only_scored && job.request.constraint)
+  if (job.max_new_tokens > 0 && job.request.constraint)
     matcher = job.request.constraint->start();
   if (index == 0 && job.request.score_from) {
     to_score = *job.request.score_from;
     scores_end = job.prompt_size;
     job.scores.reserve((scores_end - to_score) *
                        (1 + job.request.score_likely));
+  }
+  if (is_embedded()) {
+    const size_t width = driver.shape.hidden_width;
+    const size_t rows = pooling == Pooling::None ? job.prompt_size : 1;
+    sum.resize(rows * width);
+    job.embedding.resize(rows * width);
   }
   // Workers wait while a token is recorded; growing may not happen then.
   tokens.reserve(job.prompt_size + job.max_new_tokens);
@@ -290,6 +314,43 @@ void BatchDriver::take_rows(Sequence &sequence) {
   // The others find the prompt's pages.
   if (end >= job.prompt_size)
     let_others_wait(job);
+  if (!sequence.is_embedded())
+    return;
+  pool_rows(sequence, begin, end);
+  if (end == sequence.end())
+    end_embedded(sequence);
+}
+
+/// Those that were not added up before the text was preempted.
+void BatchDriver::pool_rows(Sequence &sequence, uint64_t begin,
+                            uint64_t end) const {
+  const size_t width = shape.hidden_width;
+  uint64_t from = std::max(begin, sequence.pooled);
+  if (sequence.pooling == Pooling::Last)
+    from = std::max(from, sequence.end() - 1);
+  for (uint64_t position = from; position < end; ++position) {
+    const float *row = inputs.hidden_states +
+                       (sequence.first_row + (position - begin)) * width;
+    double *sum = sequence.sum.data() +
+                  (sequence.pooling == Pooling::None ? position * width : 0);
+    for (size_t i = 0; i < width; ++i)
+      sum[i] += double(row[i]);
+  }
+  sequence.pooled = std::max(sequence.pooled, end);
+}
+
+void BatchDriver::end_embedded(Sequence &sequence) {
+  const bool is_mean = sequence.pooling == Pooling::Mean;
+  const double count = is_mean ? double(sequence.end()) : 1;
+  std::vector<float> &embedding = sequence.job.embedding;
+  for (size_t i = 0; i < embedding.size(); ++i)
+    embedding[i] = static_cast<float>(sequence.sum[i] / count);
+  const bool is_finite = std::ranges::all_of(
+      embedding, [](float number) { return std::isfinite(number); });
+  if (is_finite)
+    end(sequence, BatchFinish::Stop);
+  else
+    end(sequence, BatchFinish::Error, "hidden states are not finite");
 }
 
 /// What is computed again is not reported again.
@@ -593,7 +654,8 @@ void BatchDriver::deliver(Job &job) {
   if (hooks.on_result)
     hooks.on_result({std::move(own->request), own->prompt_size,
                      own->cached_tokens, std::move(own->choices),
-                     own->scored_tokens, std::move(own->scores)});
+                     own->scored_tokens, std::move(own->scores),
+                     std::move(own->embedding)});
   --unfinished;
 }
 
@@ -629,9 +691,11 @@ uint32_t BatchDriver::write_rows() {
       write_row(row++, sequence, sequence.computed + i);
   };
   // Rows with logits are the last ones. The chunk before them goes on there.
-  for (const Sequence *sequence : prompts)
-    if (sequence->outputs == 0)
+  for (Sequence *sequence : prompts)
+    if (sequence->outputs == 0) {
+      sequence->first_row = row;
       write(*sequence, 0, sequence->rows);
+    }
   auto before_outputs = [](const Sequence &sequence) {
     return sequence.rows - sequence.outputs;
   };
@@ -692,7 +756,7 @@ void BatchDriver::choose_prompts() {
   for (Sequence *sequence : running) {
     if (rows == 0)
       break;
-    if (sequence->left() == 1)
+    if (sequence->left() == 1 && !sequence->is_embedded())
       continue;
     const uint64_t before = sequence->computed;
     find_pages(*sequence);

@@ -16,6 +16,10 @@
 // gives its pages back, and computes its tokens again later; most of its pages
 // are still there then. So the oldest always goes on.
 //
+// Of a text whose embedding is wanted no row has logits; its rows' hidden
+// states are added up, or the last one is taken, behind each step, in the order
+// of positions, so that chunks change no bit.
+//
 // A text with a constraint has a mask of its own, written when it is admitted
 // and behind each of its tokens.
 //
@@ -149,6 +153,8 @@ private:
   // What came of a step.
   void take_results();
   void take_rows(Sequence &sequence);
+  void pool_rows(Sequence &sequence, uint64_t begin, uint64_t end) const;
+  void end_embedded(Sequence &sequence);
   void report_prompt(const Sequence &sequence) const;
   void publish_pages(Sequence &sequence);
   void take_draws(Sequence &sequence, std::span<const BatonDraw> draws);

@@ -50,18 +50,17 @@ std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
 /// Of the prompt's size; without the key.
 std::optional<std::string> find_size_fault(const BatchRequest &request,
                                            const BatchCapacities &shape) {
-  const bool generates = !request.is_only_scored();
+  const bool generates = request.max_new_tokens > 0;
   const uint64_t size = request.prompt.size();
-  // The last token is never computed on: where nothing is generated it needs
-  // no position.
-  if (generates ? size >= shape.max_positions
-                : size > uint64_t(shape.max_positions) + 1)
+  // A token that is scored last is not computed on, and needs no position.
+  const uint64_t positions =
+      size + most_new_tokens(request, shape) - (request.is_embedded() ? 0 : 1);
+  if (generates ? size >= shape.max_positions : positions > shape.max_positions)
     return std::to_string(size) + " tokens" +
            (generates ? " and a new one" : "") +
            " do not fit into the program's " +
            std::to_string(shape.max_positions) +
            " positions; compile with a larger --max-seq";
-  const uint64_t positions = size + most_new_tokens(request, shape) - 1;
   if (pages_of(positions) > shape.pages)
     return "its " + std::to_string(size) + " tokens " +
            (generates ? "and those behind it " : "") + "take " +
@@ -88,6 +87,17 @@ std::optional<std::string> find_score_fault(const BatchRequest &request) {
   return std::nullopt;
 }
 
+std::optional<std::string> find_embedding_fault(const BatchRequest &request,
+                                                const BatchCapacities &shape) {
+  if (!request.is_embedded())
+    return std::nullopt;
+  if (shape.hidden_width == 0)
+    return "embeddings: this program makes none; compile with --embeddings";
+  if (request.max_new_tokens || request.score_from || request.n != 1)
+    return "embeddings: nothing else is made of their texts";
+  return std::nullopt;
+}
+
 } // namespace
 
 std::string_view batch_finish_name(BatchFinish finish) {
@@ -107,7 +117,7 @@ std::string_view batch_finish_name(BatchFinish finish) {
 uint64_t most_new_tokens(const BatchRequest &request,
                          const BatchCapacities &shape) {
   // There may be a position less than tokens of the prompt.
-  if (request.is_only_scored())
+  if (request.max_new_tokens == 0)
     return 0;
   return std::min<uint64_t>(request.max_new_tokens,
                             shape.max_positions - request.prompt.size());
@@ -131,6 +141,8 @@ std::optional<std::string> find_request_fault(const BatchRequest &request,
     return fault;
   if (request.is_only_scored() && !request.score_from)
     return "max_new_tokens: expected at least 1";
+  if (auto fault = find_embedding_fault(request, shape))
+    return fault;
   if (auto fault = find_size_fault(request, shape))
     return prompt_key + ": " + *fault;
   if (auto fault = find_score_fault(request))

@@ -26,9 +26,14 @@ struct TokenLogprob {
   bool operator==(const TokenLogprob &) const = default;
 };
 
+/// What an embedding is made of a text's hidden states: their mean, the last
+/// one, or none, and it has all of them.
+enum class Pooling { Mean, Last, None };
+
 struct BatchRequest {
+  bool is_embedded() const { return pooling.has_value(); }
   /// Nothing is generated.
-  bool is_only_scored() const { return max_new_tokens == 0; }
+  bool is_only_scored() const { return max_new_tokens == 0 && !is_embedded(); }
 
   std::string id;
   /// At least one token; less than max_positions, or, of one that is only
@@ -42,6 +47,9 @@ struct BatchRequest {
   /// or penalties, and those of so many of the most likely ones beside each.
   std::optional<uint64_t> score_from = {};
   uint32_t score_likely = 0;
+  /// An embedding of the prompt is wanted, and nothing else; max_new_tokens is
+  /// 0 then. The program has hidden states.
+  std::optional<Pooling> pooling = {};
   SamplingOptions sampling;
   /// What texts may be; none: all. Its masks are of the program's vocabulary.
   std::shared_ptr<const TokenConstraint> constraint = {};
@@ -96,6 +104,9 @@ struct BatchResult {
   /// request.score_likely others, of fewer where the vocabulary has fewer.
   uint64_t scored_tokens = 0;
   std::vector<TokenLogprob> scores = {};
+  /// If one was wanted: BatchCapacities::hidden_width elements; of
+  /// Pooling::None as many for each token.
+  std::vector<float> embedding = {};
 };
 
 /// The most log-probabilities beside each token.

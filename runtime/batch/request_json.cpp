@@ -70,15 +70,14 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
   if (!body || !body->is_object())
     throw Error("body: expected an object");
   BatchRequest request;
-  if (url == "/v1/chat/completions") {
-    if (!format.chat)
-      throw Error("url: this program answers /v1/completions only");
-    origin.chat = format.chat->read(*body, format.max_new_tokens, request);
+  if (url != "/v1/completions") {
+    if (format.api)
+      origin.api = format.api->read(url, *body, format.max_new_tokens, request);
+    if (!origin.api)
+      throw Error("url: expected \"/v1/completions\", "
+                  "\"/v1/chat/completions\" or \"/v1/embeddings\"");
     return request;
   }
-  if (url != "/v1/completions")
-    throw Error("url: expected \"/v1/completions\" or "
-                "\"/v1/chat/completions\"");
   JsonKeys keys(*body,
                 with_keys({"model", "max_tokens", "user", "stream",
                            "stream_options", "echo", "best_of", "suffix"}));
@@ -191,8 +190,8 @@ Json openai_answer(const RequestOrigin &origin, Json &&body) {
 
 Json openai_result(const RequestOrigin &origin, const BatchResult &result,
                    const BatchFormat &format) {
-  if (origin.chat)
-    return openai_answer(origin, origin.chat->body(origin.id, result));
+  if (origin.api)
+    return openai_answer(origin, origin.api->body(origin.id, result));
   auto choices = Json::array();
   uint64_t generated = 0;
   for (size_t i = 0; i < result.choices.size(); ++i) {

@@ -4,7 +4,8 @@
 //
 //   {"id": "a", "prompt": "Once upon", "max_new_tokens": 32}
 //
-// or a line of OpenAI's batches for /v1/completions or /v1/chat/completions,
+// or a line of OpenAI's batches for /v1/completions, /v1/chat/completions or
+// /v1/embeddings,
 //
 //   {"custom_id": "a", "method": "POST", "url": "/v1/completions",
 //    "body": {"model": "m", "prompt": "Once upon", "max_tokens": 32}}
@@ -36,8 +37,8 @@ struct RequestOrigin {
   /// Whether results have text.
   bool text = false;
   std::string model = {};
-  /// Of a conversation.
-  std::shared_ptr<ChatLine> chat = {};
+  /// Of a conversation or an embedding.
+  std::shared_ptr<ApiLine> api = {};
   /// Of one that is scored: whether single tokens are compared; else of how
   /// many likely tokens beside each one there are log-probabilities, if of any.
   bool choices = false;

@@ -51,6 +51,9 @@ struct BatchInputs {
   uint32_t *masks;
   /// [max_outputs] What the step has drawn; the program writes it.
   const BatonDraw *draws;
+  /// [max_rows][hidden_width] The last hidden state of each row; null in a
+  /// program without. The program writes it.
+  const float *hidden_states = nullptr;
 };
 
 /// The capacities of a batch program.
@@ -63,6 +66,8 @@ struct BatchCapacities {
   uint32_t max_changes;
   uint64_t pages;
   uint64_t vocabulary;
+  /// Elements of a hidden state; 0 in a program without.
+  uint32_t hidden_width = 0;
 
   /// Entries of one line of BatchInputs::pages.
   size_t line_entries() const {
@@ -83,7 +88,8 @@ inline BatchCapacities batch_capacities(const Metadata &metadata,
           metadata.batch->max_positions,
           metadata.batch->max_changes,
           pages,
-          metadata.vocabulary};
+          metadata.vocabulary,
+          metadata.batch->hidden_width};
 }
 
 /// Where a program with these storages reads them.
@@ -102,6 +108,8 @@ inline BatchInputs batch_inputs(const BatchDescription &batch,
   at(batch.changes, inputs.changes);
   at(batch.masks, inputs.masks);
   at(batch.draws, inputs.draws);
+  if (batch.hidden_states)
+    at(*batch.hidden_states, inputs.hidden_states);
   return inputs;
 }
 

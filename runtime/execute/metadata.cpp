@@ -116,6 +116,11 @@ BatchDescription parse_batch(const nlohmann::json &json,
                             shared("masks"),
                             shared(batch_step_draws),
                             0};
+  for (const nlohmann::json &tensor : json.at("tensors"))
+    if (tensor.at("name") == batch_step_hidden) {
+      batch.hidden_states = shared(batch_step_hidden);
+      batch.hidden_width = tensor.at("shape").at(1).get<uint32_t>();
+    }
   for (const StorageDescription &storage : storages)
     batch.page_bytes += storage.paged ? storage.bytes : 0;
   if (batch.max_sequences == 0 || batch.max_positions == 0)

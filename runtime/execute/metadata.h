@@ -148,9 +148,15 @@ struct BatchDescription {
       draws;
   /// Of a page of all states.
   uint64_t page_bytes;
+  /// Which storage begins with each row's last hidden state, where a program
+  /// gives them; and how many elements one has.
+  std::optional<size_t> hidden_states = {};
+  uint32_t hidden_width = 0;
 
   /// Whether the runtime reads or writes it between two steps.
   bool shares(size_t storage) const {
+    if (storage == hidden_states)
+      return true;
     for (size_t shared : {tokens, positions, sequences, slots, pages, sampling,
                           changes, masks, draws})
       if (storage == shared)

@@ -17,7 +17,7 @@
 #include "runtime/main/serving_setup.h"
 #include "runtime/main/table.h"
 #include "runtime/main/weights.h"
-#include "runtime/serve/batch_chat.h"
+#include "runtime/serve/batch_lines.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -178,7 +178,7 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   const std::shared_ptr<ServedModel> model =
       read_served_model(metadata, options.run);
   BatchFormat format = model->format;
-  format.chat = make_chat_lines(model);
+  format.api = make_api_lines(model);
   format.scores = options.scores;
   format.max_new_tokens = options.max_new_tokens;
   RequestFile requests(options.requests);

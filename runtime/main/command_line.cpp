@@ -558,6 +558,22 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
                   "A template in Jinja, instead of the checkpoint's")
       ->type_name("FILE");
   command
+      .add_option("--pooling", options.pooling,
+                  "What an embedding is of a text's hidden states: mean, last "
+                  "or none (all of them, for /embedding), instead of what the "
+                  "checkpoint says")
+      ->type_name("POOLING");
+  CLI::Option *score_template =
+      command
+          .add_option("--score-template", options.score_template,
+                      "Of a model that says whether a document answers a "
+                      "query: the prompt, in Jinja, of query, document and "
+                      "instruction. Scores are then probabilities")
+          ->type_name("FILE");
+  add_number(command, "--score-tokens", options.score_tokens, "YES,NO",
+             "The two answers behind that prompt, a token each")
+      ->needs(score_template);
+  command
       .add_option("--defaults", options.defaults,
                   "Keys for requests that do not have them, as in "
                   "'{\"temperature\": 0.7, \"max_tokens\": 500}'")
@@ -581,7 +597,8 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
   // Of one model.
   for (const char *flag :
        {"--weights", "--workers", "--prefill-chunk", "--no-cache", "--ranks",
-        "--name", "--chat-template", "--no-prefix-cache", "--defaults"})
+        "--name", "--chat-template", "--pooling", "--score-template",
+        "--no-prefix-cache", "--defaults"})
     models->excludes(command.get_option(flag));
   add_number(command, "--models-max", options.models_max, "N",
              "Models that are loaded at a time")
@@ -599,7 +616,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
       ->needs(models);
   command.footer(
       "Serves OpenAI's API (/v1/chat/completions, /v1/completions, "
-      "/v1/responses, /v1/models), Anthropic's\n(/v1/messages) and some of "
+      "/v1/responses, /v1/embeddings), Anthropic's\n(/v1/messages) and some of "
       "llama.cpp's server. A browser finds a page to converse with the model\n"
       "at /. The first line of standard output is the address. SIGTERM or "
       "Ctrl-C lets requests finish; a\nsecond one does not "

@@ -78,6 +78,11 @@ struct ServeOptions : RankOptions {
   std::vector<std::string> cors_origins;
   /// Instead of the checkpoint's.
   std::optional<std::string> chat_template;
+  /// "mean", "last" or "none": of embeddings, instead of the checkpoint's.
+  std::optional<std::string> pooling;
+  /// A template of a query and a document, behind which "YES,NO" are compared.
+  std::optional<std::string> score_template;
+  std::string score_tokens = "yes,no";
   /// A JSON object: keys for requests that do not have them.
   std::optional<std::string> defaults;
   std::optional<std::string> kv_memory;

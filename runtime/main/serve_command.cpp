@@ -10,6 +10,7 @@
 #include "runtime/main/output.h"
 #include "runtime/main/serving_setup.h"
 #include "runtime/main/weights.h"
+#include "runtime/serve/embedding_answer.h"
 #include "runtime/serve/llama_completion.h"
 #include "runtime/serve/model_router.h"
 #include "runtime/serve/service.h"
@@ -86,6 +87,11 @@ void run_server(const Metadata &metadata, const ServeOptions &options,
   // What is wrong with these is said before weights are read.
   std::shared_ptr<ServedModel> model = read_served_model(
       metadata, options.run, options.name, options.chat_template);
+  if (options.pooling)
+    model->pooling = parse_pooling("--pooling", *options.pooling);
+  if (options.score_template)
+    model->judge = read_judge(*options.score_template, options.score_tokens,
+                              model->format);
   if (options.defaults)
     read_defaults(*options.defaults, *model);
   const RankParameters parameters = ranks.load_weights(options.run);

@@ -5,6 +5,7 @@
 #include "runtime/main/batch_setup.h"
 #include "runtime/main/weights.h"
 #include "runtime/serve/api_json.h"
+#include "runtime/serve/embedding_answer.h"
 #include "runtime/weights/hash.h"
 
 #include <filesystem>
@@ -37,6 +38,7 @@ read_served_model(const Metadata &metadata, const RunOptions &run,
   model->format = read_batch_format(metadata, run);
   model->format.shape = batch_capacities(metadata, 0);
   model->sampling = read_recommended_sampling(path);
+  model->pooling = read_pooling(path).value_or(Pooling::Last);
   read_conversation_of(path, chat_template, *model);
   model->constraints = std::make_shared<ConstraintCache>(
       model->format.tokenizer, metadata.vocabulary, model->format.stop_tokens);

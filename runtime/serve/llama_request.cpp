@@ -3,6 +3,7 @@
 #include "runtime/batch/token_json.h"
 #include "runtime/error.h"
 #include "runtime/serve/llama_completion.h"
+#include "runtime/serve/prompt_json.h"
 #include "runtime/serve/request_keys.h"
 #include "runtime/weights/message.h"
 
@@ -52,51 +53,13 @@ constexpr std::array without_effect = {
     "min_keep",         "n_discard",   "n_indent",
     "reasoning_format", "speculative", "penalty_prompt"};
 
-bool has_number(const Json &list) {
-  return std::ranges::any_of(
-      list, [](const Json &value) { return value.is_number(); });
-}
-
-/// A text, {"prompt_string": TEXT}, or a list of token ids and texts.
-std::vector<int32_t> read_sequence(const Json &value,
-                                   const ServedModel &model) {
-  if (value.is_object()) {
-    const auto text = value.find("prompt_string");
-    if (text == value.end())
-      throw Error("prompt: expected an object with a prompt_string");
-    if (auto media = value.find("multimodal_data");
-        media != value.end() && !media->empty())
-      throw Error("prompt: this model reads text only, no multimodal_data");
-    return encode_text("prompt", *text, model.format);
-  }
-  if (!value.is_array())
-    return encode_text("prompt", value, model.format);
-  std::vector<int32_t> tokens;
-  bool is_first = true;
-  for (const Json &part : value) {
-    const std::vector<int32_t> own =
-        part.is_string() ? encode_text("prompt", part, model.format, is_first)
-                         : parse_tokens("prompt", Json::array({part}));
-    tokens.insert(tokens.end(), own.begin(), own.end());
-    is_first = false;
-  }
-  return tokens;
-}
-
 std::vector<std::vector<int32_t>> read_prompts(const JsonKeys &keys,
                                                const ServedModel &model) {
   const Json *prompt = keys.find("prompt");
   if (!prompt)
     throw Error("prompt: expected a text, a list of token ids and texts, or a "
                 "list of these");
-  if (!prompt->is_array() || has_number(*prompt))
-    return {read_sequence(*prompt, model)};
-  if (prompt->empty())
-    throw Error("prompt: the list is empty");
-  std::vector<std::vector<int32_t>> all;
-  for (const Json &one : *prompt)
-    all.push_back(read_sequence(one, model));
-  return all;
+  return read_texts("prompt", *prompt, model.format);
 }
 
 /// What is added to the logits of one token, or to those of all tokens of a

@@ -69,9 +69,8 @@ void Service::slots(const Exchange &exchange) {
 
 void Service::unsupported(const Exchange &exchange) {
   refuse(*exchange,
-         not_supported(exchange->request().path + ": this server continues "
-                                                  "texts, and does no other "
-                                                  "work"));
+         not_supported(exchange->request().path + ": this server does no "
+                                                  "such work"));
 }
 
 } // namespace baton

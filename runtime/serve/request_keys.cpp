@@ -65,11 +65,13 @@ void expect_positions(const BatchRequest &request, const ServedModel &model,
                       const std::string &prompt_key) {
   const uint64_t size = request.prompt.size();
   const uint32_t positions = model.format.shape.max_positions;
-  if (request.is_only_scored() || size < positions)
+  const uint64_t more = request.is_embedded() ? 0 : 1;
+  if (request.is_only_scored() || size + more <= positions)
     return;
   ApiError error = invalid_request(
-      prompt_key + ": its " + std::to_string(size) +
-      " tokens and a new one exceed the " + std::to_string(positions) +
+      prompt_key + ": its " + std::to_string(size) + " tokens " +
+      (more ? "and a new one " : "") + "exceed the " +
+      std::to_string(positions) +
       " positions of a text; the request exceeds the available context size, "
       "which --max-seq sets when the program is compiled");
   error.type = "exceed_context_size_error";
@@ -92,6 +94,17 @@ static uint64_t read_count(const JsonKeys &keys, const char *key,
   return count;
 }
 
+int32_t read_priority(const JsonKeys &keys) {
+  const Json *priority = keys.find("priority");
+  if (!priority)
+    return 0;
+  if (!priority->is_number_integer())
+    throw Error("priority: expected a whole number; lower ones come first");
+  return static_cast<int32_t>(std::clamp<int64_t>(
+      priority->get<int64_t>(), std::numeric_limits<int32_t>::min(),
+      std::numeric_limits<int32_t>::max()));
+}
+
 void read_common_keys(const JsonKeys &keys, const ServedModel &model,
                       uint64_t usual_tokens, BatchRequest &request,
                       uint64_t least_tokens) {
@@ -104,13 +117,7 @@ void read_common_keys(const JsonKeys &keys, const ServedModel &model,
     request.sampling.repetition_penalty = keys.number("repeat_penalty", 1);
   request.max_new_tokens =
       read_count(keys, "max_tokens", usual_tokens, least_tokens);
-  if (const Json *priority = keys.find("priority")) {
-    if (!priority->is_number_integer())
-      throw Error("priority: expected a whole number; lower ones come first");
-    request.priority = static_cast<int32_t>(std::clamp<int64_t>(
-        priority->get<int64_t>(), std::numeric_limits<int32_t>::min(),
-        std::numeric_limits<int32_t>::max()));
-  }
+  request.priority = read_priority(keys);
   if (keys.flag("ignore_eos", false))
     request.stop_tokens.clear();
   if (const Json *tokens = keys.find("stop_token_ids"))

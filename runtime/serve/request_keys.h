@@ -25,9 +25,13 @@ nlohmann::ordered_json complete_body(const nlohmann::ordered_json &body,
                                      const ServedModel &model);
 
 /// Throws ApiError, by which clients know that a conversation has become too
-/// long, where there is no position left for a new token.
+/// long, where there is no position left for a new token, or for all of a text
+/// that is embedded.
 void expect_positions(const BatchRequest &request, const ServedModel &model,
                       const std::string &prompt_key);
+
+/// Lower ones come first; 0 without.
+int32_t read_priority(const JsonKeys &keys);
 
 /// Reads those of sampling, "priority", "stop_token_ids", "ignore_eos" and
 /// "max_tokens", of which there are `usual_tokens` without, and at least so

@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/tokenizer/chat_template.h"
+#include "runtime/weights/message.h"
 
 #include <nlohmann/json.hpp>
 
@@ -30,12 +31,12 @@ static void find_markers(ServedModel &model) {
       model.call_stop_tokens.push_back(*token);
 }
 
-static std::string read_text(const std::string &file) {
+static std::string read_template(const char *flag, const std::string &file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
   text << stream.rdbuf();
   if (!stream)
-    throw Error("--chat-template: " + file + " cannot be read");
+    throw Error(std::string(flag) + ": " + file + " cannot be read");
   return text.str();
 }
 
@@ -46,7 +47,7 @@ void read_conversation_of(const std::filesystem::path &checkpoint,
   if (template_file) {
     if (!found)
       found.emplace();
-    found->text = read_text(*template_file);
+    found->text = read_template("--chat-template", *template_file);
   }
   if (!found) {
     model.no_conversation = checkpoint.string() +
@@ -66,6 +67,29 @@ void read_conversation_of(const std::filesystem::path &checkpoint,
     return;
   }
   find_markers(model);
+}
+
+RelevanceJudge read_judge(const std::string &template_file,
+                          const std::string &tokens,
+                          const BatchFormat &format) {
+  RelevanceJudge judge = {
+      jinja::Template::parse(read_template("--score-template", template_file),
+                             template_file),
+      0, 0};
+  if (!format.tokenizer)
+    throw Error("--score-template: " + format.no_tokenizer);
+  const size_t comma = tokens.find(',');
+  auto token_of = [&](const std::string &text) {
+    const std::vector<int32_t> ids = format.tokenizer->encode(text, false);
+    if (comma == std::string::npos || ids.size() != 1)
+      throw Error("--score-tokens: " + quote_name(text) + " is " +
+                  std::to_string(ids.size()) +
+                  " tokens; expected YES,NO, a token each");
+    return ids.front();
+  };
+  judge.yes = token_of(tokens.substr(0, comma));
+  judge.no = token_of(tokens.substr(comma + 1));
+  return judge;
 }
 
 SamplingOptions

@@ -7,6 +7,7 @@
 #include "runtime/chat/conversation.h"
 #include "runtime/decode/sampler.h"
 #include "runtime/serve/constraints.h"
+#include "runtime/serve/relevance.h"
 
 #include <nlohmann/json.hpp>
 
@@ -30,6 +31,10 @@ struct ServedModel {
   /// Of the program, by their numbers.
   std::vector<std::string> phases;
   BatchFormat format;
+  /// Of embeddings that do not say.
+  Pooling pooling = Pooling::Last;
+  /// Of scores, where they are not those of embeddings.
+  std::optional<RelevanceJudge> judge = {};
   /// What the checkpoint recommends (generation_config.json), else that every
   /// token is as likely as the model says.
   SamplingOptions sampling;
@@ -49,6 +54,10 @@ struct ServedModel {
 void read_conversation_of(const std::filesystem::path &checkpoint,
                           const std::optional<std::string> &template_file,
                           ServedModel &model);
+
+/// Throws Error that begins with the flag at fault.
+RelevanceJudge read_judge(const std::string &template_file,
+                          const std::string &tokens, const BatchFormat &format);
 
 /// Reads "temperature", "top_k", "top_p", "min_p" and "repetition_penalty" of a
 /// checkpoint's generation_config.json, unless its "do_sample" is false.

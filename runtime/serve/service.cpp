@@ -9,7 +9,9 @@
 #include "runtime/serve/chat_request.h"
 #include "runtime/serve/completion_answer.h"
 #include "runtime/serve/dialects.h"
+#include "runtime/serve/embedding_answer.h"
 #include "runtime/serve/page.h"
+#include "runtime/serve/ranking_answer.h"
 #include "runtime/serve/request_keys.h"
 
 #include <algorithm>
@@ -61,11 +63,15 @@ const std::vector<Service::Route> &Service::routes() {
       {"GET", "/props", &Service::props},
       {"GET", "/slots", &Service::slots},
       {"POST", "/infill", &Service::unsupported},
-      {"POST", "/v1/embeddings", &Service::unsupported},
-      {"POST", "/embeddings", &Service::unsupported},
-      {"POST", "/embedding", &Service::unsupported},
-      {"POST", "/v1/rerank", &Service::unsupported},
-      {"POST", "/rerank", &Service::unsupported},
+      {"POST", "/v1/embeddings", &Service::embeddings},
+      {"POST", "/embeddings", &Service::llama_embeddings},
+      {"POST", "/embedding", &Service::llama_embeddings},
+      {"POST", "/score", &Service::score},
+      {"POST", "/v1/score", &Service::score},
+      {"POST", "/rerank", &Service::rerank},
+      {"POST", "/reranking", &Service::rerank},
+      {"POST", "/v1/rerank", &Service::rerank},
+      {"POST", "/v2/rerank", &Service::rerank},
   };
   return all;
 }
@@ -345,6 +351,7 @@ static Json model_json(const ServedModel &model) {
            {{"family", model.family},
             {"vocabulary", model.format.shape.vocabulary},
             {"chat", model.conversation != nullptr},
+            {"embedding_width", model.format.shape.hidden_width},
             {"tool_format", model.conversation
                                 ? Json(model.conversation->tool_format().name)
                                 : Json()}}}};
@@ -495,6 +502,47 @@ void Service::completions(const Exchange &exchange) {
     auto answer = make_completion_answer(exchange, model, std::move(request));
     answer->ignore(ignored);
     start(answer);
+  });
+}
+
+template <typename Request>
+void Service::start_vectors(
+    const Exchange &exchange, Request &&request,
+    std::shared_ptr<Answer> (*make)(std::shared_ptr<HttpExchange>,
+                                    std::shared_ptr<const ServedModel>,
+                                    Request &&)) {
+  const std::vector<std::string> ignored = request.ignored_keys;
+  auto answer = make(exchange, model, std::forward<Request>(request));
+  answer->ignore(ignored);
+  start(answer);
+}
+
+void Service::embeddings(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    start_vectors(exchange, read_embedding_request(body, *model),
+                  make_embedding_answer);
+  });
+}
+
+void Service::llama_embeddings(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    start_vectors(exchange,
+                  read_embedding_request(body, *model, /*keeps_tokens=*/true),
+                  make_llama_embedding_answer);
+  });
+}
+
+void Service::score(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    start_vectors(exchange, read_score_request(body, *model),
+                  make_ranking_answer);
+  });
+}
+
+void Service::rerank(const Exchange &exchange) {
+  read(exchange, [this, exchange](const Body &body) {
+    start_vectors(exchange, read_rerank_request(body, *model),
+                  make_ranking_answer);
   });
 }
 

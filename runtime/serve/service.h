@@ -100,6 +100,10 @@ private:
   void count_tokens(const Exchange &exchange);
   void responses(const Exchange &exchange);
   void completions(const Exchange &exchange);
+  void embeddings(const Exchange &exchange);
+  void llama_embeddings(const Exchange &exchange);
+  void score(const Exchange &exchange);
+  void rerank(const Exchange &exchange);
   void tokenize(const Exchange &exchange);
   void detokenize(const Exchange &exchange);
   void apply_template(const Exchange &exchange);
@@ -120,6 +124,12 @@ private:
   /// Answers a request that has become one of chat completions.
   void converse(const Exchange &exchange, const Body &chat,
                 const MakeWriter &make_writer);
+  /// Answers with what is made of texts' vectors.
+  template <typename Request>
+  void start_vectors(const Exchange &exchange, Request &&request,
+                     std::shared_ptr<Answer> (*make)(
+                         std::shared_ptr<HttpExchange>,
+                         std::shared_ptr<const ServedModel>, Request &&));
   /// Hands an answer's requests to the engine.
   void start(const std::shared_ptr<Answer> &answer);
 

@@ -189,6 +189,9 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   app.add_option("--kv-type", kvType.value,
                  "--max-batch: how pages keep keys and values: f32, bf16, or "
                  "int8 or fp8 with a scale for each position and head");
+  app.add_flag("--embeddings", embeddings,
+               "--max-batch: steps also give each row's last hidden state, for "
+               "/v1/embeddings, /score and /rerank of FILE serve");
 }
 
 void tools::CompileFlags::addRankFlags(CLI::App &app) {
@@ -431,6 +434,9 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     if (kvType.value != "f32")
       return "--kv-type=" + kvType.value +
              " is for --max-batch, whose programs have pages";
+    if (embeddings)
+      return "--embeddings is for --max-batch: it is FILE serve and FILE batch "
+             "that make them";
     return "";
   }
   std::string flag = "--max-batch=" + std::to_string(maxBatch);
@@ -444,6 +450,7 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
            targetsWith(Feature::batches) + " has batches";
   options.batch = maxBatch;
   options.kvType = kvType.value;
+  options.hiddenStates = embeddings;
   if (maxRowsOption->count() && (maxRows < maxBatch || maxRows > (1 << 20)))
     return "--max-rows=" + std::to_string(maxRows) +
            " is out of range, expected 1048576 at most and a row for each of " +

@@ -87,7 +87,7 @@ private:
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;
-  bool batchInvariant = false;
+  bool batchInvariant = false, embeddings = false;
   bool noCache = false;
   bool quiet = false;
 };

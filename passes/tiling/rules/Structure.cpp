@@ -30,6 +30,15 @@ static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
       return failure();
     logits = copy;
   }
+  View hidden;
+  if (tiler.batch && op.getNumOperands() > 2) {
+    hidden = tiler.batch->hiddenStates();
+    View made = tiler.viewOf(op.getOperand(2));
+    if (made.buffer != hidden.buffer &&
+        failed(tileCopy(op, tiler.plan.uniqueName("hidden_states_copy"), made,
+                        hidden, tiler)))
+      return failure();
+  }
   PhaseBuilder phase =
       tiler.plan.phase(tiler.plan.uniqueName("advance"), op.getLoc(),
                        {tiler.plan.constant(1)}, {1});
@@ -37,6 +46,8 @@ static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
   if (tiler.batch) {
     View draws = tiler.viewOf(op.getOperand(1));
     phase.reads(draws, phase.whole(draws));
+    if (hidden.buffer)
+      phase.reads(hidden, phase.whole(hidden));
     tiler.batch->provide(phase);
   }
   phase.advance(logits);

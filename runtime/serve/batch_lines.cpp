@@ -1,9 +1,11 @@
-//===- batch_chat.cpp - conversations in files of requests ----------------===//
+//===- batch_lines.cpp - conversations in files of requests
+//----------------===//
 
-#include "runtime/serve/batch_chat.h"
+#include "runtime/serve/batch_lines.h"
 
 #include "runtime/error.h"
 #include "runtime/serve/chat_request.h"
+#include "runtime/serve/embedding_answer.h"
 #include "runtime/weights/message.h"
 
 #include <algorithm>
@@ -32,10 +34,10 @@ private:
 };
 
 /// Plays what a request has come to into the answer that a server would write.
-class ServedChatLine : public ChatLine {
+class ConversationLine : public ApiLine {
 public:
-  ServedChatLine(std::shared_ptr<const ServedModel> model,
-                 ChatRequest &&request)
+  ConversationLine(std::shared_ptr<const ServedModel> model,
+                   ChatRequest &&request)
       : model(std::move(model)), request(std::move(request)) {}
 
   Json body(const std::string &id, const BatchResult &result) override {
@@ -77,13 +79,54 @@ private:
   ChatRequest request;
 };
 
-class ServedChatLines : public ChatLines {
+class EmbeddingLine : public ApiLine {
 public:
-  explicit ServedChatLines(std::shared_ptr<const ServedModel> model)
+  EmbeddingLine(std::shared_ptr<const ServedModel> model,
+                EmbeddingRequest &&request)
+      : model(std::move(model)), request(std::move(request)) {}
+
+  Json body(const std::string &, const BatchResult &result) override {
+    auto exchange = std::make_shared<KeptExchange>();
+    auto answer =
+        make_embedding_answer(exchange, model, EmbeddingRequest(request));
+    Usage usage;
+    usage.prompt = result.prompt_tokens;
+    usage.cached = result.cached_tokens;
+    answer->on_result(0, result);
+    answer->end(usage);
+    return Json::parse(exchange->kept.body);
+  }
+
+private:
+  const std::shared_ptr<const ServedModel> model;
+  const EmbeddingRequest request;
+};
+
+/// Nobody would see them in a header.
+void expect_none_ignored(const std::vector<std::string> &keys) {
+  if (!keys.empty())
+    throw Error("there is no key " + quote_name(keys.front()));
+}
+
+class ServedLines : public ApiLines {
+public:
+  explicit ServedLines(std::shared_ptr<const ServedModel> model)
       : model(std::move(model)) {}
 
-  std::unique_ptr<ChatLine> read(const Json &body, uint64_t max_new_tokens,
-                                 BatchRequest &request) const override {
+  std::unique_ptr<ApiLine> read(const std::string &path, const Json &body,
+                                uint64_t max_new_tokens,
+                                BatchRequest &request) const override {
+    if (path == "/v1/chat/completions")
+      return read_conversation(body, max_new_tokens, request);
+    if (path == "/v1/embeddings")
+      return read_embedding(body, request);
+    return nullptr;
+  }
+
+private:
+  std::unique_ptr<ApiLine> read_conversation(const Json &body,
+                                             uint64_t max_new_tokens,
+                                             BatchRequest &request) const {
     Json whole = body;
     for (const char *key : {"stream", "stream_options"})
       if (auto found = whole.find(key);
@@ -96,22 +139,30 @@ public:
     if (!whole.contains("seed"))
       whole["seed"] = 0;
     ChatRequest read = read_chat_request(whole, *model);
-    // Nobody would see them in a header.
-    if (!read.ignored_keys.empty())
-      throw Error("there is no key " + quote_name(read.ignored_keys.front()));
+    expect_none_ignored(read.ignored_keys);
     request = read.request;
-    return std::make_unique<ServedChatLine>(model, std::move(read));
+    return std::make_unique<ConversationLine>(model, std::move(read));
   }
 
-private:
+  std::unique_ptr<ApiLine> read_embedding(const Json &body,
+                                          BatchRequest &request) const {
+    EmbeddingRequest read = read_embedding_request(body, *model);
+    expect_none_ignored(read.ignored_keys);
+    if (read.requests.size() != 1)
+      throw Error("input: expected one text; give each a line of its own");
+    request = std::move(read.requests.front());
+    read.requests.clear();
+    return std::make_unique<EmbeddingLine>(model, std::move(read));
+  }
+
   const std::shared_ptr<const ServedModel> model;
 };
 
 } // namespace
 
-std::shared_ptr<const ChatLines>
-make_chat_lines(std::shared_ptr<const ServedModel> model) {
-  return std::make_shared<ServedChatLines>(std::move(model));
+std::shared_ptr<const ApiLines>
+make_api_lines(std::shared_ptr<const ServedModel> model) {
+  return std::make_shared<ServedLines>(std::move(model));
 }
 
 } // namespace baton
