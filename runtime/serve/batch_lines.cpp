@@ -150,8 +150,7 @@ private:
     expect_none_ignored(read.ignored_keys);
     if (read.requests.size() != 1)
       throw Error("input: expected one text; give each a line of its own");
-    request = std::move(read.requests.front());
-    read.requests.clear();
+    request = read.requests.front();
     return std::make_unique<EmbeddingLine>(model, std::move(read));
   }
 

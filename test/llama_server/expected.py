@@ -3,13 +3,11 @@
 # Files whose tests are not asked.
 OTHER_WORK = {
     "test_compat_gcp.py": "Google's Vertex AI",
-    "test_embedding.py": "embeddings",
     "test_infill.py": "texts between two others (infill)",
     "test_kv_keep_only_active.py": "lines of llama.cpp's log about its caches",
     "test_lora.py": "LoRA adapters",
     "test_mcp_servers.py": "servers of tools (MCP)",
     "test_proxy.py": "a proxy for the page's tools",
-    "test_rerank.py": "reranking",
     "test_router.py": "models that are fetched and loaded by name; --models has tests of its own",
     "test_sleep.py": "giving memory back while nobody asks",
     "test_slot_save.py": "keys and values in files",
@@ -32,7 +30,7 @@ FAILING = {
     "test_completion.py::test_n_probs_post_backend_sampling":
         "post_sampling_probs needs temperature 1 without top_k, top_p and min_p",
     "test_ctx_shift.py::test_ctx_shift_enabled": "a text that forgets its beginning (context shift)",
-    "test_metrics.py::test_metrics_embedding_prompt_is_counted": "embeddings",
+    "test_embedding.py::test_embedding_mixed_input[-False]": "a text without a token has no vector",
     "test_security.py::test_cors_origins_defaults_to_localhost_with_tools_enabled": "tools that the server runs",
     "test_security.py::test_cors_proxy_only_forwards_explicit_proxy_headers": "a proxy for the page's tools",
     "test_security.py::test_local_media_file[../../../tools": IMAGES,

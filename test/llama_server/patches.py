@@ -13,6 +13,7 @@ MODEL, WORD = "another model", "another word"
 BASIC, COMPLETION, CHAT = "test_basic.py", "test_completion.py", "test_chat_completion.py"
 METRICS, TOKENIZE, RESPONSES = "test_metrics.py", "test_tokenize.py", "test_compat_oai_responses.py"
 SECURITY, ANTHROPIC, CONTEXT = "test_security.py", "test_compat_anthropic.py", "test_ctx_shift.py"
+EMBEDDING, RERANK = "test_embedding.py", "test_rerank.py"
 TOOLS, UTILITIES, SETUP = "test_tool_call.py", "../utils.py", "../conftest.py"
 
 OWN_WORDS = "this model's words and tokens"
@@ -136,6 +137,18 @@ PATCHES = [
     (MODEL, FEWER, CONTEXT, "test_ctx_shift_disabled_long_prompt", ("LONG_TEXT,", "LONG_TEXT * 2,")),
     (MODEL, OWN_WORDS, CONTEXT, "test_ctx_shift_disabled_stream",
      ('"n_predict": 256,', '"n_predict": 256, "ignore_eos": True,')),
+
+    (MODEL, NO_BEGIN, EMBEDDING, "test_embedding_pooling_none", ("== 5", "== 3")),
+    (MODEL, NO_BEGIN, EMBEDDING, "test_embedding_usage_single", ('is", 9)', 'is", 7)'), ('test", 6)', 'test", 4)')),
+    (MODEL, NO_BEGIN, EMBEDDING, "test_embedding_usage_multiple", ("2 * 9", "2 * 7")),
+    (WORD, "a text is too long, not its batch", EMBEDDING, "test_embedding_error_prompt_too_long",
+     ("too large", "exceeds the available context size")),
+    (MODEL, "no token stands between two texts, and a query is computed once", RERANK, "test_rerank_usage",
+     ('is", 19)', 'is", 7)'), ('la", 26)', 'la", 13)')),
+    (WORD, NAMES, METRICS, "test_metrics_embedding_prompt_is_counted",
+     ("llamacpp:prompt_tokens_total", "vllm:prompt_tokens_total"),
+     ("llamacpp:n_decode_total", "baton:steps_total"),
+     ("llamacpp:tokens_predicted_total", "vllm:generation_tokens_total")),
 ]
 # Tests that use what is changed elsewhere.
 INDIRECT = {(TOOLS, "test_completion_without_tool_call_fast"): WORD}

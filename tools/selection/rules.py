@@ -162,7 +162,7 @@ SEES_PROGRAMS = {
     "cuda_compile_large": OTHERS, "cuda_driver_faults": GIVEN, "cuda_graph": GIVEN,
     "cuda_graph_driver": GIVEN, "cuda_progress": GIVEN, "cuda_ranks": GIVEN, "cuda_sanitize": GIVEN,
     "cuda_stop": OTHERS, "cuda_train": GIVEN, "cuda_train_tuned": GIVEN, "data_parallel": GIVEN,
-    "decode": GIVEN, "decode_ranks": GIVEN, "deferred_norms": OTHERS, "demo": OTHERS, "diff_run": GIVEN,
+    "decode": GIVEN, "decode_ranks": GIVEN, "deferred_norms": OTHERS, "demo": OTHERS, "diff_run": GIVEN, "embeddings": OTHERS,
     "endings": OTHERS, "exported": OTHERS, "gathered_layers": GIVEN, "generate": GIVEN, "gpu_scripts": OTHERS,
     "hybrid_sharding": GIVEN, "hyper": OTHERS,
     "installed": OTHERS, "kernel_cache": OTHERS, "layouts": OTHERS, "loss_parts": GIVEN,

@@ -60,7 +60,7 @@ model.program @p max_seq 64 batch 1 {
 model.program @p max_seq 64 batch 1 {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  // expected-error @below {{returns the logits and what model.sample makes of them}}
+  // expected-error @below {{returns the logits, what model.sample makes of them, and perhaps hidden states}}
   model.return %x : !model.tensor<outputs x 3 x f32>
 }
 

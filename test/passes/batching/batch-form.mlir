@@ -7,6 +7,9 @@
 // RUN: baton-opt %s --batch-form="sequences=3 stored=fp8" | FileCheck %s --check-prefix=FP8
 // RUN: baton-opt %s --batch-form="sequences=3 stored=fp8" | baton-opt | FileCheck %s --check-prefix=FP8
 // RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
+// RUN: baton-opt %s --batch-form="sequences=3 hidden-states=true" | FileCheck %s --check-prefix=HIDDEN
+// RUN: baton-opt %s --norm-rewrites --batch-form="sequences=3 hidden-states=true" | FileCheck %s --check-prefix=HIDDEN
+// RUN: baton-opt %s --batch-form="sequences=3 hidden-states=true" --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=HIDDEN-PLAN
 
 // CHECK-LABEL: model.program @decoder max_seq 64 batch 3 {
 // CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>, %[[SAMPLING:.+]]: !model.tensor<outputs x 22 x i32>, %[[CHANGES:.+]]: !model.tensor<9792 x i32>, %[[MASKS:.+]]: !model.tensor<3 x i32>):
@@ -65,6 +68,20 @@
 // INT8: event.call "append_key_pages_int8"
 // INT8: event.call "append_value_pages_int8"
 // INT8: event.call "paged_attention_int8"
+
+// What logits are made of, of all rows: behind the norm, before factors and caps.
+// HIDDEN: %[[Y:.+]] = model.stack
+// HIDDEN: model.last_rows %[[Y]]
+// HIDDEN: %[[DRAWS:.+]] = model.sample
+// HIDDEN: %[[H:.+]] = model.rms_norm %[[Y]], %{{.+}} {epsilon = {{.+}} : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
+// HIDDEN: model.return %{{.+}}, %[[DRAWS]], %[[H]] :
+// HIDDEN-PLAN: event.buffer @hidden_states persistent : f32
+// HIDDEN-PLAN-SAME: capacity [8, 8]
+// HIDDEN-PLAN-SAME: role = "output"
+// HIDDEN-PLAN: event.call "rms_norm" [#event.address<@hidden_states
+// HIDDEN-PLAN: event.phase "advance"
+// HIDDEN-PLAN-SAME: #event.access<read @hidden_states
+
 // FP8: model.paged_append %{{.+}} at %{{.+}} to "k" {stored = #model.stored<fp8>}
 model.program @decoder max_seq 64 {
 ^bb0(%tokens: !model.tensor<rows x i32>):

@@ -409,6 +409,133 @@ TEST(BatchDriver, ContinuationsThatAreScoredShareTheirContext) {
 
 /// Of a text that is only scored the last position is not computed: whoever
 /// needs the page computes it, and does not wait.
+BatchRequest make_embedded(std::string id, std::vector<int32_t> prompt,
+                           Pooling pooling) {
+  BatchRequest request = make_request(std::move(id), std::move(prompt), 0);
+  request.pooling = pooling;
+  return request;
+}
+
+constexpr BatchCapacities embedding = {64, 16, 16, 1200, 1208, 100, 256, 24};
+
+TEST(BatchDriver, EmbeddingsAreOfAllRows) {
+  std::mt19937_64 random(21);
+  const std::vector<int32_t> prompt = random_tokens(random, 200);
+  for (uint32_t chunk : {0, 1, 7}) {
+    Batch batch(embedding, {.prefill_chunk = chunk});
+    std::vector<BatchRequest> requests;
+    for (Pooling pooling : {Pooling::Mean, Pooling::Last, Pooling::None})
+      requests.push_back(
+          make_embedded(std::to_string(requests.size()), prompt, pooling));
+    requests.push_back(make_embedded("one", {17}, Pooling::Mean));
+    for (const BatchRequest &request : requests)
+      ASSERT_TRUE(batch.submit(request));
+    batch.model.run(*batch.driver);
+    for (const BatchRequest &request : requests) {
+      const BatchResult &result = batch.results.at(request.id);
+      EXPECT_EQ(result.embedding, test::embed_alone(request, embedding))
+          << request.id;
+      EXPECT_EQ(result.choices[0].finish, BatchFinish::Stop);
+      EXPECT_TRUE(result.choices[0].tokens.empty());
+      EXPECT_EQ(result.prompt_tokens, request.prompt.size());
+    }
+    EXPECT_EQ(batch.driver->counts().generated_tokens, 0u);
+    batch.expect_all_free();
+  }
+}
+
+TEST(BatchDriver, OnlyTheLastHiddenStateMayLieBehindPagesThatWereFound) {
+  std::mt19937_64 random(22);
+  const std::vector<int32_t> prompt = random_tokens(random, 129);
+  Batch batch(embedding);
+  batch.run({make_request("first", prompt, 2)});
+  for (auto [pooling, found] : {std::pair(Pooling::Last, 128u),
+                                {Pooling::Mean, 0u},
+                                {Pooling::None, 0u}}) {
+    const std::string id = std::to_string(int(pooling));
+    const BatchRequest request = make_embedded(id, prompt, pooling);
+    ASSERT_TRUE(batch.submit(request));
+    batch.model.run(*batch.driver);
+    EXPECT_EQ(batch.results.at(id).cached_tokens, found) << id;
+    EXPECT_EQ(batch.results.at(id).embedding,
+              test::embed_alone(request, embedding))
+        << id;
+  }
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, TextsThatAreEmbeddedArePreemptedBesideOthers) {
+  std::mt19937_64 random(23);
+  BatchCapacities shape = embedding;
+  shape.pages = 9;
+  uint64_t preemptions = 0;
+  for (int round = 0; round < 40; ++round) {
+    Batch batch(shape, {.prefill_chunk = uint32_t(round % 3) * 5 + 3});
+    std::vector<BatchRequest> requests;
+    for (int i = 0; i < 12; ++i) {
+      const std::string id = std::to_string(i);
+      std::vector<int32_t> prompt = random_tokens(random, 1 + random() % 300);
+      requests.push_back(
+          i % 3 == 0
+              ? make_request(id, random_tokens(random, 60), 130)
+              : make_embedded(id, prompt, static_cast<Pooling>(random() % 3)));
+      ASSERT_TRUE(batch.submit(requests.back()));
+    }
+    batch.model.run(*batch.driver);
+    for (const BatchRequest &request : requests) {
+      if (!request.is_embedded()) {
+        batch.expect_right(request);
+        continue;
+      }
+      EXPECT_EQ(batch.results.at(request.id).embedding,
+                test::embed_alone(request, shape))
+          << request.id;
+    }
+    preemptions += batch.driver->counts().preemptions;
+    batch.expect_all_free();
+  }
+  EXPECT_GT(preemptions, 40u);
+}
+
+TEST(BatchDriver, HiddenStatesThatAreNotFiniteEndOneText) {
+  Batch batch(embedding);
+  BatchRequest bad = make_embedded("bad", {1, test::poison, 3}, Pooling::Mean);
+  BatchRequest good = make_embedded("good", {1, 2, 3}, Pooling::Mean);
+  ASSERT_TRUE(batch.submit(bad));
+  ASSERT_TRUE(batch.submit(good));
+  batch.model.run(*batch.driver);
+  EXPECT_EQ(batch.results.at("bad").choices[0].error,
+            "hidden states are not finite");
+  EXPECT_EQ(batch.results.at("good").embedding,
+            test::embed_alone(good, embedding));
+}
+
+TEST(BatchDriver, RefusesEmbeddingsThatItCannotMake) {
+  Batch batch(embedding), without(usual);
+  auto expect = [&](Batch &of, const BatchRequest &request,
+                    const std::string &text) {
+    try {
+      of.submit(request);
+      ADD_FAILURE() << "no error: " << text;
+    } catch (const Error &failure) {
+      EXPECT_EQ(failure.what(), text);
+    }
+  };
+  BatchRequest request = make_embedded("a", {1, 2}, Pooling::Mean);
+  expect(without, request,
+         "embeddings: this program makes none; compile with --embeddings");
+  expect(batch, make_embedded("a", std::vector<int32_t>(1201), Pooling::Last),
+         "prompt: 1201 tokens do not fit into the program's 1200 positions; "
+         "compile with a larger --max-seq");
+  request.n = 2;
+  expect(batch, request, "embeddings: nothing else is made of their texts");
+  request = make_embedded("all", std::vector<int32_t>(1200), Pooling::Last);
+  ASSERT_TRUE(batch.submit(request));
+  batch.model.run(*batch.driver);
+  EXPECT_EQ(batch.results.at("all").embedding,
+            test::embed_alone(request, embedding));
+}
+
 TEST(BatchDriver, NobodyWaitsForAPageThatDoesNotGetFull) {
   std::mt19937_64 random(15);
   std::vector<int32_t> page = random_tokens(random, 64), more = page;

@@ -32,12 +32,13 @@ public:
         sampling(shape.max_outputs),
         changes(size_t(shape.max_sequences) * shape.max_changes),
         masks(shape.max_sequences * shape.mask_words()),
-        draws(shape.max_outputs), logits(shape.vocabulary) {}
+        draws(shape.max_outputs), logits(shape.vocabulary),
+        hidden(size_t(shape.max_rows) * shape.hidden_width) {}
 
   BatchInputs inputs() {
-    return {rows[0].data(), rows[1].data(), rows[2].data(),
-            rows[3].data(), pages.data(),   sampling.data(),
-            changes.data(), masks.data(),   draws.data()};
+    return {rows[0].data(), rows[1].data(),  rows[2].data(), rows[3].data(),
+            pages.data(),   sampling.data(), changes.data(), masks.data(),
+            draws.data(),   hidden.data()};
   }
 
   /// The driver's memory as it is when a program has it anew.
@@ -72,21 +73,15 @@ public:
     for (uint32_t row = 0; row < step.rows; ++row)
       cells[static_cast<size_t>(in.slots[row])] = {
           in.tokens[row], static_cast<uint64_t>(in.positions[row])};
+    std::fill(hidden.begin(), hidden.end(), 1e9F);
+    for (uint32_t row = 0; shape.hidden_width && row < step.rows; ++row) {
+      const auto [hash, poisoned] = hash_of(row);
+      fill_hidden(hash, poisoned,
+                  std::span(hidden).subspan(size_t(row) * shape.hidden_width,
+                                            shape.hidden_width));
+    }
     for (uint32_t output = 0; output < step.outputs; ++output) {
-      const uint32_t row = step.rows - step.outputs + output;
-      uint64_t hash = 0;
-      bool poisoned = false;
-      for (int32_t position = 0; position <= in.positions[row]; ++position) {
-        const int32_t page =
-            in.pages[static_cast<size_t>(in.sequences[row]) *
-                         shape.line_entries() +
-                     static_cast<size_t>(position) / page_positions];
-        const Cell &cell =
-            cells[static_cast<size_t>(page) * page_positions +
-                  static_cast<size_t>(position) % page_positions];
-        hash = hash_token(hash, cell.token, cell.position);
-        poisoned |= cell.token == poison;
-      }
+      const auto [hash, poisoned] = hash_of(step.rows - step.outputs + output);
       fill_logits(hash, poisoned, logits);
       const size_t line = sampling[output].line;
       draws[output] = draw_from(logits, sampling[output],
@@ -96,6 +91,24 @@ public:
   }
 
 private:
+  /// Of all tokens that a row sees, and whether one is `poison`.
+  std::pair<uint64_t, bool> hash_of(uint32_t row) {
+    const BatchInputs in = inputs();
+    uint64_t hash = 0;
+    bool poisoned = false;
+    for (int32_t position = 0; position <= in.positions[row]; ++position) {
+      const int32_t page =
+          in.pages[static_cast<size_t>(in.sequences[row]) *
+                       shape.line_entries() +
+                   static_cast<size_t>(position) / page_positions];
+      const Cell &cell = cells[static_cast<size_t>(page) * page_positions +
+                               static_cast<size_t>(position) % page_positions];
+      hash = hash_token(hash, cell.token, cell.position);
+      poisoned |= cell.token == poison;
+    }
+    return {hash, poisoned};
+  }
+
   /// Rows of one text stand together, but for those with logits behind others:
   /// of such texts one does.
   void expect_chunks(const BatonStep &step) {
@@ -140,6 +153,7 @@ private:
   std::vector<uint32_t> masks;
   std::vector<BatonDraw> draws;
   std::vector<float> logits;
+  std::vector<float> hidden;
   uint64_t spoiled = 0;
 };
 

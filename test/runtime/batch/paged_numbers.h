@@ -31,6 +31,36 @@ inline void fill_logits(uint64_t hash, bool poisoned, std::span<float> logits) {
     logits[poison] = -1000;
 }
 
+/// Behind the same tokens.
+inline void fill_hidden(uint64_t hash, bool poisoned, std::span<float> hidden) {
+  for (size_t i = 0; i < hidden.size(); ++i)
+    hidden[i] = poisoned
+                    ? std::nanf("")
+                    : static_cast<float>(mix(~hash + i) >> 40) * 0x1p-23f - 1;
+}
+
+/// The prompt's embedding, computed by itself.
+inline std::vector<float> embed_alone(const BatchRequest &request,
+                                      const BatchCapacities &shape) {
+  const size_t width = shape.hidden_width;
+  std::vector<float> hidden(width), rows;
+  std::vector<double> sum(width);
+  uint64_t hash = 0;
+  for (uint64_t i = 0; i < request.prompt.size(); ++i) {
+    hash = hash_token(hash, request.prompt[i], i);
+    fill_hidden(hash, false, hidden);
+    rows.insert(rows.end(), hidden.begin(), hidden.end());
+    for (size_t k = 0; k < width; ++k)
+      sum[k] += double(hidden[k]);
+  }
+  if (request.pooling == Pooling::None)
+    return rows;
+  if (request.pooling == Pooling::Mean)
+    for (size_t k = 0; k < width; ++k)
+      hidden[k] = static_cast<float>(sum[k] / double(request.prompt.size()));
+  return hidden;
+}
+
 /// What is wrong with the first of the prompt's tokens that cannot be scored.
 inline std::optional<std::string> find_unscored(const BatchRequest &request) {
   const auto &prompt = request.prompt;

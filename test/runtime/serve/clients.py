@@ -85,7 +85,7 @@ def random_model(batonc, scratch):
     change("tokenizer.json", spell)
     change("config.json", lambda document: document.update(max_position_embeddings=4096))
     subprocess.run([batonc, weights, "-o", program, "--quiet", "--optimize=1", "--max-batch=16", "--max-rows=128",
-                    "--max-seq=4096"], check=True)
+                    "--max-seq=4096", "--embeddings"], check=True)
     return program, weights
 
 

@@ -1,4 +1,4 @@
-"""LangChain's ChatOpenAI."""
+"""LangChain: ChatOpenAI and OpenAIEmbeddings."""
 
 import langchain_core.messages
 import langchain_openai
@@ -19,6 +19,13 @@ def check_langchain(server):
     expect_equal("".join(piece.content for piece in pieces), model_of(server).invoke(QUESTION).content, "a stream")
     expect_equal([found.content for found in model_of(server).batch([QUESTION] * 3)], [model_of(server).invoke(
         QUESTION).content] * 3, "a batch")
+
+
+def check_langchain_embeddings(server):
+    embeddings = langchain_openai.OpenAIEmbeddings(base_url=server.url + "/v1", api_key=KEY, model=NAME, max_retries=0,
+                                                   check_embedding_ctx_length=False)
+    texts = ["one", "another"]
+    expect_equal(embeddings.embed_documents(texts), [embeddings.embed_query(text) for text in texts], "embeddings")
 
 
 def check_langchain_tools(server):

@@ -327,6 +327,24 @@ def check_errors(server):
     expect_raises(openai.NotFoundError, lambda: client_of(server).get("/nothing", cast_to=object), "a path")
 
 
+def check_embeddings(server):
+    """The package asks for base64 unless told otherwise."""
+    embeddings = client_of(server).embeddings
+    texts = ["one", "another", "one"]
+    found = embeddings.create(model=NAME, input=texts)
+    expect_equal([each.index for each in found.data], [0, 1, 2], "indices")
+    vectors = [each.embedding for each in found.data]
+    expect(vectors[0] == vectors[2] != vectors[1], "vectors of texts")
+    expect(all(abs(math.fsum(x * x for x in vector) - 1) < 1e-6 for vector in vectors), "lengths")
+    expect(found.usage.prompt_tokens == found.usage.total_tokens > 0, f"{found.usage}")
+    numbers = embeddings.create(model=NAME, input="one", encoding_format="float").data[0].embedding
+    expect(all(abs(x - y) < 1e-9 for x, y in zip(numbers, vectors[0], strict=True)), "numbers")
+    expect_equal(len(embeddings.create(model=NAME, input="one", dimensions=7).data[0].embedding), 7, "dimensions")
+    expect_raises(openai.BadRequestError, lambda: embeddings.create(model=NAME, input=[]), "no text", param="input")
+    expect_raises(openai.BadRequestError, lambda: embeddings.create(model=NAME, input="a " * 100000), "a long text",
+                  param="input", code="context_length_exceeded")
+
+
 def check_many_at_once(server):
     """Ten requests together are answered as each is alone."""
     bodies = [{"messages": [{"role": "user", "content": f"Count from {i}."}], "max_tokens": 10 + i} for i in range(10)]
