@@ -223,6 +223,26 @@ std::vector<double> Config::numbers(const char *name, double least,
   return result;
 }
 
+std::optional<std::vector<int64_t>>
+Config::optionalIntegers(const char *name, int64_t least, int64_t most) const {
+  const json *value = find(name);
+  if (!value)
+    return std::nullopt;
+  std::vector<int64_t> result;
+  bool isList = value->is_array();
+  for (const json &entry : *value) {
+    isList = isList && entry.is_number_integer() && entry >= least &&
+             entry <= most;
+    if (!isList)
+      break;
+    result.push_back(entry.get<int64_t>());
+  }
+  if (!isList)
+    fail(name, "a list of integers from " + std::to_string(least) + " to " +
+                   std::to_string(most));
+  return result;
+}
+
 std::optional<std::vector<std::string>>
 Config::optionalTexts(const char *name) const {
   const json *value = find(name);

@@ -61,6 +61,8 @@ public:
   std::vector<double> numbers(const char *name, double least,
                               double most) const;
   std::optional<std::vector<std::string>> optionalTexts(const char *name) const;
+  std::optional<std::vector<int64_t>>
+  optionalIntegers(const char *name, int64_t least, int64_t most) const;
   bool has(const char *name) const;
   /// The field is there and null, where that means something else than absent.
   bool isNull(const char *name) const;

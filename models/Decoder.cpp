@@ -145,6 +145,45 @@ Windows models::qwenWindows(const Config &config, const DecoderShape &shape) {
 }
 
 //===----------------------------------------------------------------------===//
+// Experts
+//===----------------------------------------------------------------------===//
+
+MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
+                                const char *expertsField,
+                                const char *widthField, bool normalizes) {
+  MixtureForm form;
+  form.experts = config.integer(expertsField, 1, model::kMostExperts);
+  form.experts_of_row = config.integer(
+      "num_experts_per_tok", 1,
+      std::min<int64_t>(form.experts, model::kMostExpertsOfRow));
+  form.width = config.integer(widthField, 1, kMaxDimension);
+  form.activation = shape.activation;
+  form.normalizes = normalizes;
+  // Panels of weights are of 16 outputs, and each expert has panels of its own.
+  for (auto [name, size] : {std::pair<const char *, int64_t>{widthField,
+                                                             form.width},
+                            {"hidden_size", shape.width}})
+    if (size % 16)
+      config.fail("'" + std::string(name) + "' is " + std::to_string(size) +
+                  ", expected a multiple of 16 in a mixture of experts");
+  ElementCount weights;
+  weights.add({shape.layers, form.experts, form.width, shape.width, 3});
+  if (weights.isAbsurd())
+    config.fail("'num_hidden_layers', '" + std::string(expertsField) + "', '" +
+                widthField + "' and 'hidden_size' together ask for more than "
+                             "2^42 weights");
+  if (config.optionalInteger("decoder_sparse_step", 1, kMaxLayers)
+          .value_or(1) != 1)
+    config.fail("decoder_sparse_step", "1: layers without experts beside "
+                                       "others are not supported yet");
+  if (auto dense = config.optionalIntegers("mlp_only_layers", 0, kMaxLayers);
+      dense && !dense->empty())
+    config.fail("'mlp_only_layers' is not empty: layers without experts beside "
+                "others are not supported yet");
+  return form;
+}
+
+//===----------------------------------------------------------------------===//
 // Rolling up
 //===----------------------------------------------------------------------===//
 
@@ -311,15 +350,32 @@ Value Decoder::attend(const Layer &layer, Value q, Value k, Value v,
   return builder.linear(module + ".o_proj", attended, shape.width, outputBias);
 }
 
-Value Decoder::feedForward(const Layer &layer, Value normed, bool hasBias) {
-  std::string module = layer.name + ".mlp";
-  Value gate = builder.linear(module + ".gate_proj", normed,
-                              shape.feedForwardWidth, hasBias);
-  Value up = builder.linear(module + ".up_proj", normed, shape.feedForwardWidth,
-                            hasBias);
+Value Decoder::headNormAttention(const Layer &layer, Value normed,
+                                 bool hasBias) {
+  std::string module = layer.name + ".self_attn";
+  Value q = project(layer, "q", normed, shape.heads, hasBias);
+  Value k = project(layer, "k", normed, shape.keyValueHeads, hasBias);
+  Value v = project(layer, "v", normed, shape.keyValueHeads, hasBias);
+  q = rotate(layer, "q", builder.rmsNorm(module + ".q_norm", q, shape.epsilon));
+  k = rotate(layer, "k", builder.rmsNorm(module + ".k_norm", k, shape.epsilon));
+  return attend(layer, q, k, v, {.scale = shape.scale()}, hasBias);
+}
+
+Value Decoder::feedForward(const std::string &module, Value normed,
+                           int64_t width, bool hasBias) {
+  Value gate = builder.linear(module + ".gate_proj", normed, width, hasBias);
+  Value up = builder.linear(module + ".up_proj", normed, width, hasBias);
   gate = builder.activate(module + ".act_fn", gate, shape.activation);
   Value product = builder.multiply(module + ".gate_up", gate, up);
   return builder.linear(module + ".down_proj", product, shape.width, hasBias);
+}
+
+Value Decoder::mixture(const Layer &layer, Value normed, StringRef module,
+                       const MixtureForm &form) {
+  std::string name = layer.name + "." + module.str();
+  Value logits = builder.linear(name + ".gate", normed, form.experts,
+                                /*hasBias=*/false);
+  return builder.experts(name, normed, logits, form);
 }
 
 Value Decoder::attentionHalf(const Layer &layer, Value x,

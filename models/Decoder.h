@@ -72,6 +72,12 @@ Windows windowsByType(const Config &config, const DecoderShape &shape,
 /// `max_window_layers` on see a window.
 Windows qwenWindows(const Config &config, const DecoderShape &shape);
 
+/// The experts of every layer. Throws ConfigError, also where some layers have
+/// none.
+MixtureForm readMixture(const Config &config, const DecoderShape &shape,
+                        const char *expertsField, const char *widthField,
+                        bool normalizes);
+
 /// One layer inside the pattern of a stack.
 struct Layer {
   /// "layers.{layer}", or "layers.{layer+1}" for the pattern's second.
@@ -115,9 +121,22 @@ public:
   /// Rotary attention as Llama has it, with its projections.
   mlir::Value attention(const Layer &layer, mlir::Value normed, bool inputBias,
                         bool outputBias, AttentionForm form);
+  /// The same with norms of each head's queries and keys.
+  mlir::Value headNormAttention(const Layer &layer, mlir::Value normed,
+                                bool hasBias);
   /// activation(gate_proj x) * (up_proj x), then down_proj.
   mlir::Value feedForward(const Layer &layer, mlir::Value normed,
-                          bool hasBias = false);
+                          bool hasBias = false) {
+    return feedForward(layer.name + ".mlp", normed, shape.feedForwardWidth,
+                       hasBias);
+  }
+  /// Of any module and width.
+  mlir::Value feedForward(const std::string &module, mlir::Value normed,
+                          int64_t width, bool hasBias = false);
+
+  /// What a mixture of experts makes of it, by `router`.weight.
+  mlir::Value mixture(const Layer &layer, mlir::Value normed,
+                      llvm::StringRef module, const MixtureForm &form);
 
   /// `part`_proj, split into heads.
   mlir::Value project(const Layer &layer, llvm::StringRef part,

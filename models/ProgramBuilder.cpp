@@ -45,6 +45,9 @@ Location ProgramBuilder::locate(Twine name) {
     if (size_t end = text.find('}', at); end != std::string::npos)
       text.erase(end, 1);
   }
+  constexpr StringLiteral expert = ".{expert}";
+  if (size_t at = text.find(expert); at != std::string::npos)
+    text.erase(at, expert.size());
   return NameLoc::get(builder.getStringAttr(text));
 }
 
@@ -162,6 +165,40 @@ Value ProgramBuilder::createLinear(StringRef module, Value x, Value weight,
       Norm::identity, llvm::APFloat(0.0f));
 }
 
+Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
+                              const MixtureForm &form) {
+  const int64_t width = shapeOf(x)[1], k = form.experts_of_row;
+  Type i32 = builder.getI32Type();
+  auto choices = type({kRows, k}).withElementType(i32);
+  auto weightOf = [&](const char *name, int64_t outputs, int64_t inputs) {
+    return weight((module + ".experts.{expert}." + name).str(),
+                  {form.experts, outputs, inputs});
+  };
+  auto route = builder.create<RouteOp>(
+      locate(module + ".route"), choices, type({kRows, k}), logits,
+      /*bias=*/Value(), ScoringAttr::get(builder.getContext(), form.scoring),
+      form.normalizes ? builder.getUnitAttr() : UnitAttr(),
+      builder.getF32FloatAttr(1.0f));
+  auto dispatch = builder.create<DispatchOp>(
+      locate(module + ".dispatch"),
+      type({form.experts + 1}).withElementType(i32), choices, choices,
+      route.getExperts());
+  Value places =
+      builder.create<GatherOp>(locate(module + ".gather"),
+                               type({kRows, k, width}), x,
+                               dispatch.getChoices());
+  places = builder.create<GroupedGatedLinearOp>(
+      locate(module + ".experts.gate_up"), type({kRows, k, form.width}), places,
+      dispatch.getBounds(), weightOf(form.gate, form.width, width),
+      weightOf(form.up, form.width, width), form.activation);
+  places = builder.create<GroupedLinearOp>(
+      locate(module + ".experts.down"), type({kRows, k, width}), places,
+      dispatch.getBounds(), weightOf(form.down, width, form.width));
+  return builder.create<CombineOp>(locate(module + ".combine"),
+                                   type({kRows, width}), places,
+                                   dispatch.getPlaces(), route.getWeights());
+}
+
 Value ProgramBuilder::activate(StringRef name, Value x, Activation activation) {
   return builder.create<ActivateOp>(
       locate(name), x.getType(), x,
@@ -174,6 +211,13 @@ Value ProgramBuilder::add(StringRef name, Value lhs, Value rhs) {
 
 Value ProgramBuilder::multiply(StringRef name, Value lhs, Value rhs) {
   return builder.create<MulOp>(locate(name), lhs.getType(), lhs, rhs);
+}
+
+Value ProgramBuilder::gateRows(StringRef name, Value x, Value gate) {
+  x = splitHeads((name + ".row").str(), x, 1);
+  x = builder.create<GateOp>(locate(name), x.getType(), x, gate);
+  return builder.create<ReshapeOp>(
+      locate(name + ".rows"), type({shapeOf(x)[0], shapeOf(x)[2]}), x);
 }
 
 Value ProgramBuilder::softcap(const Twine &name, Value x, float limit) {

@@ -43,6 +43,18 @@ struct AttentionForm {
   mlir::Value gate = {};
 };
 
+/// A mixture of experts.
+struct MixtureForm {
+  /// Experts, those of one row, and the inside of each.
+  int64_t experts, experts_of_row, width;
+  model::Activation activation;
+  model::Scoring scoring = model::Scoring::softmax;
+  /// Weights of a row add up to 1.
+  bool normalizes = true;
+  /// Names of an expert's linears.
+  const char *gate = "gate_proj", *up = "up_proj", *down = "down_proj";
+};
+
 struct HyperConnections;
 
 class ProgramBuilder {
@@ -90,11 +102,19 @@ public:
                      mlir::Value x, int64_t outputs, RowBlocks rows,
                      bool hasBias);
 
+  /// What a row's experts make of it, [rows, width]: experts whose weights are
+  /// `module`.experts.{expert}.GATE.weight and such, chosen by `logits`, [rows,
+  /// experts].
+  mlir::Value experts(llvm::StringRef module, mlir::Value x, mlir::Value logits,
+                      const MixtureForm &form);
+
   /// Element-wise; `name` is a location.
   mlir::Value activate(llvm::StringRef name, mlir::Value x,
                        model::Activation activation);
   mlir::Value add(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
   mlir::Value multiply(llvm::StringRef name, mlir::Value lhs, mlir::Value rhs);
+  /// x times the sigmoid of a number for each row, [rows, 1].
+  mlir::Value gateRows(llvm::StringRef name, mlir::Value x, mlir::Value gate);
   /// limit * tanh(x / limit)
   mlir::Value softcap(const llvm::Twine &name, mlir::Value x, float limit);
 

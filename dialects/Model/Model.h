@@ -28,6 +28,11 @@ constexpr int64_t kSamplingWords = 22, kChangeWords = 3, kDrawWords = 42;
 /// Tokens with a bias that a sequence may have.
 constexpr int64_t kMostBiases = 1024;
 
+/// Stands for the number of an expert in the name of a tensor.
+constexpr char kExpert[] = "{expert}";
+/// Experts that one row may have, and that there may be.
+constexpr int64_t kMostExpertsOfRow = 64, kMostExperts = 4096;
+
 /// Words of a mask of tokens, which has a bit for each.
 constexpr int64_t maskWords(int64_t vocabulary) {
   return (vocabulary + 31) / 32;

@@ -345,6 +345,8 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     `i / size * stride + offset + i % size`. So parts of a fused projection are
     parameters of their own, laid out as the program wants them.
 
+    Of names with `{expert}` index e of dimension 0 is the tensor of expert e.
+
     `plus` is added to every element (some models store norm weights less one).
 
     With `shards` a rank has a part of the tensor: its type is that of the largest
@@ -356,6 +358,7 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     - the type is static, with floating-point elements
     - `transposed` needs two dimensions
     - `{layer}` occurs only inside a stack
+    - `{expert}` is in all names or in none, and needs three dimensions, not transposed, without blocks or shards
     - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block
     - `plus` is finite, and not zero only for one dimension
     - a shard is of a dimension, over axes that no other one is over, at least one
@@ -377,6 +380,8 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     ::llvm::SmallVector<int64_t> getWholeShape();
     /// The shape that the checkpoint stores.
     ::llvm::SmallVector<int64_t> getStoredShape();
+    /// Whether each expert has a tensor of its own.
+    bool isOfExperts();
     /// Axes over which ranks have different parts.
     ::llvm::SmallVector<::mlir::Attribute> getShardAxes();
   }];
@@ -810,5 +815,6 @@ def Model_BroadcastOp : Model_PlainOp<"broadcast", [Pure, Model_Adjoint]> {
 include "HyperOps.td"
 include "TrainingOps.td"
 include "BatchOps.td"
+include "ExpertOps.td"
 
 #endif // BATON_DIALECTS_MODEL_OPS

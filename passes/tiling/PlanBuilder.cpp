@@ -32,7 +32,7 @@ PhaseBuilder::PhaseBuilder(PlanBuilder &plan, StringRef name, Location location,
 
 AffineMap PhaseBuilder::map(ArrayRef<AffineExpr> results) const {
   event::PhaseOp op = phase;
-  return simplifyAffineMap(AffineMap::get(op.getRank(), event::kStepSymbols,
+  return simplifyAffineMap(AffineMap::get(op.getMapRank(), event::kStepSymbols,
                                           results, plan.context()));
 }
 
@@ -59,6 +59,23 @@ Box PhaseBuilder::whole(const View &view) const {
     box.high.push_back(plan.extent(dimension));
   }
   return box;
+}
+
+SmallVector<AffineExpr> PhaseBuilder::entries(const View &table,
+                                              ArrayRef<AffineExpr> indices) {
+  const auto rank = static_cast<unsigned>(phase.getRank());
+  SmallVector<Attribute> named;
+  SmallVector<AffineExpr> numbers;
+  for (AffineExpr index : indices) {
+    numbers.push_back(coordinate(rank + named.size()));
+    named.push_back(event::AddressAttr::get(
+        plan.context(), FlatSymbolRefAttr::get(table.buffer),
+        AffineMap::get(rank, event::kStepSymbols, index, plan.context())));
+  }
+  phase.setEntriesAttr(plan.builder.getArrayAttr(named));
+  for (AffineExpr index : indices)
+    reads(table, {{index}, {index + 1}});
+  return numbers;
 }
 
 void PhaseBuilder::access(bool write, const View &view, const Box &tile,
@@ -362,6 +379,30 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
           AffineMap::get(shape.size(), event::kStepSymbols, index, context())};
 }
 
+View PlanBuilder::places(StringRef name, model::StepTensorType type,
+                         Location location) {
+  ArrayRef<int64_t> shape = type.getShape();
+  Shape made{event::BufferKind::transient, type.getElementType()};
+  // Places of the rows, one behind the other; of bounds, these themselves.
+  AffineExpr index = getAffineDimExpr(0, context());
+  int64_t each = 1;
+  if (shape.size() > 1) {
+    each = shape[1];
+    index = index * each + getAffineDimExpr(1, context());
+  }
+  made.extents = {extent(shape[0]) * each};
+  made.capacity = {bound(shape[0]) * each};
+  SmallVector<AffineExpr> indices = {index};
+  if (shape.size() > 2) {
+    made.extents.push_back(constant(shape[2]));
+    made.capacity.push_back(shape[2]);
+    indices.push_back(getAffineDimExpr(2, context()));
+  }
+  return {
+      buffer(name, made, location), type,
+      AffineMap::get(shape.size(), event::kStepSymbols, indices, context())};
+}
+
 View PlanBuilder::state(StringRef name, model::StepTensorType type,
                         int64_t layers, int64_t interleave, int64_t columns,
                         Location location) {
@@ -477,14 +518,14 @@ View PlanBuilder::pagedState(StringRef name, model::StepTensorType type,
   return {buffer(name, made, location), type, identity(3, context())};
 }
 
-void PlanBuilder::table(const View &view, int64_t low, int64_t high,
+void PlanBuilder::table(const View &view, int64_t low, AffineExpr high,
                         event::TableProperty property, Location location) {
-  auto bound = [&](int64_t value) {
-    return AffineMapAttr::get(
-        AffineMap::get(0, event::kStepSymbols, constant(value)));
+  auto bound = [&](AffineExpr value) {
+    return AffineMapAttr::get(AffineMap::get(0, event::kStepSymbols, value));
   };
   builder.create<event::TableOp>(
-      location, FlatSymbolRefAttr::get(view.buffer), bound(low), bound(high),
+      location, FlatSymbolRefAttr::get(view.buffer), bound(constant(low)),
+      bound(high),
       event::TablePropertyAttr::get(context(), property));
 }
 

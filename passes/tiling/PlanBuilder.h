@@ -55,6 +55,11 @@ public:
   /// The whole of a value.
   Box whole(const View &view) const;
 
+  /// Names elements of a table, which every task reads: the numbers that are
+  /// there, as expressions. To be called once, before accesses and calls.
+  llvm::SmallVector<mlir::AffineExpr>
+  entries(const View &table, llvm::ArrayRef<mlir::AffineExpr> indices);
+
   /// States that every task reads or writes this tile of a value.
   void reads(const View &view, const Box &tile, AccessDetails details = {});
   void writes(const View &view, const Box &tile, AccessDetails details = {});
@@ -147,6 +152,11 @@ public:
   View transient(llvm::StringRef name, model::StepTensorType type,
                  mlir::Location location, int64_t layers = 1);
 
+  /// A buffer for a value of places, [rows, k, ...], with a row for each place,
+  /// or a vector of numbers of places.
+  View places(llvm::StringRef name, model::StepTensorType type,
+              mlir::Location location);
+
   /// A buffer that keeps its values from step to step, row-major, in a storage
   /// of its own without `storage`.
   View persistent(llvm::StringRef name, model::StepTensorType type,
@@ -194,6 +204,10 @@ public:
 
   /// Says what is known of a buffer's integers.
   void table(const View &view, int64_t low, int64_t high,
+             event::TableProperty property, mlir::Location location) {
+    table(view, low, constant(high), property, location);
+  }
+  void table(const View &view, int64_t low, mlir::AffineExpr high,
              event::TableProperty property, mlir::Location location);
 
   /// The runtime's token ids, by absolute position.

@@ -73,16 +73,39 @@ ArrayAttr tasks::describeShards(model::ParameterOp parameter, int64_t more) {
   return ArrayAttr::get(parameter.getContext(), shards);
 }
 
+static ArrayAttr sourcesOfExpert(model::ParameterOp parameter, int64_t expert) {
+  Builder builder(parameter.getContext());
+  SmallVector<Attribute> names;
+  for (auto source : parameter.getSources().getAsRange<StringAttr>()) {
+    std::string name = source.getValue().str();
+    name.replace(name.find(model::kExpert), sizeof(model::kExpert) - 1,
+                 std::to_string(expert));
+    names.push_back(builder.getStringAttr(name));
+  }
+  return builder.getArrayAttr(names);
+}
+
 WeightSources Tiler::sourcesOf(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
+  auto add = [&](model::ParameterOp part, ArrayAttr names,
+                 ArrayRef<int64_t> shape) {
+    parts.push_back(event::SourceAttr::get(
+        plan.context(), names, shape, part.getTransposed(),
+        part.getBlocksAttr(),
+        part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(),
+        part.getShards() ? describeShards(part) : ArrayAttr()));
+  };
   for (Value weight : weights)
-    for (model::ParameterOp part : partsOf(weight))
-      parts.push_back(event::SourceAttr::get(
-          plan.context(), part.getSources(), part.getStoredShape(),
-          part.getTransposed(), part.getBlocksAttr(),
-          part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(),
-          part.getShards() ? describeShards(part) : ArrayAttr()));
+    for (model::ParameterOp part : partsOf(weight)) {
+      SmallVector<int64_t> shape = part.getStoredShape();
+      if (!part.isOfExperts()) {
+        add(part, part.getSources(), shape);
+        continue;
+      }
+      for (int64_t expert = 0; expert < shape[0]; ++expert)
+        add(part, sourcesOfExpert(part, expert), ArrayRef(shape).drop_front());
+    }
   WeightSources sources{builder.getArrayAttr(parts), {}, {}};
   if (model::StackOp op = stack) {
     sources.firstLayer = builder.getI64IntegerAttr(op.getFirstLayer());
@@ -118,17 +141,21 @@ event::ParameterOp Tiler::make(StringRef name, ValueRange weights, Type element,
 event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
                                  bool alternating) {
   model::StepTensorType type = typeOf(weights.front());
-  int64_t outputs = 0;
-  for (Value weight : weights)
-    outputs += typeOf(weight).getDimension(0);
+  int64_t outputs = 0, inputs = type.getShape().back();
+  for (Value weight : weights) {
+    // Of experts one behind the other.
+    int64_t own = 1;
+    for (int64_t dimension : typeOf(weight).getShape().drop_back())
+      own *= dimension;
+    outputs += own;
+  }
   if (auto stored = dyn_cast<model::QuantizedType>(type.getElementType()))
     return make(name, weights, IntegerType::get(plan.context(), 8),
                 event::BlocksAttr::get(plan.context(), stored.getFormats(),
-                                       outputs, type.getDimension(1),
-                                       alternating));
-  return make(name, weights, type.getElementType(),
-              event::PanelsAttr::get(plan.context(), outputs,
-                                     type.getDimension(1), alternating));
+                                       outputs, inputs, alternating));
+  return make(
+      name, weights, type.getElementType(),
+      event::PanelsAttr::get(plan.context(), outputs, inputs, alternating));
 }
 
 event::ParameterOp Tiler::table(StringRef name, Value weight) {

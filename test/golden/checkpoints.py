@@ -23,6 +23,7 @@ import safetensors.torch
 import torch
 import transformers
 
+import experts
 import gated_qwen3
 import gradients
 import hyper_connections
@@ -347,6 +348,50 @@ CASES = {
         ),
         "stored": "F16", "tokens": 130, "eos": 1,
     },
+    "mixtral-top2": {
+        "config": decoder(
+            "Mixtral", "mixtral", dtype="float32", hidden_size=48,
+            num_hidden_layers=3, num_attention_heads=6, num_key_value_heads=2,
+            intermediate_size=32, vocab_size=131, hidden_act="silu",
+            rms_norm_eps=1e-5, num_local_experts=5, num_experts_per_tok=2,
+            rope_theta=1000000.0, sliding_window=None,
+        ),
+        "stored": "F32", "tokens": 130, "eos": 1,
+    },
+    "olmoe-top3": {
+        "config": decoder(
+            "Olmoe", "olmoe", torch_dtype="bfloat16", hidden_size=64,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
+            intermediate_size=48, vocab_size=149, hidden_act="silu",
+            rms_norm_eps=1e-5, num_experts=9, num_experts_per_tok=3,
+            rope_theta=10000.0, norm_topk_prob=False, clip_qkv=None,
+        ),
+        "stored": "BF16", "tokens": 90, "eos": 1,
+    },
+    "qwen2moe-shared": {
+        "config": decoder(
+            "Qwen2Moe", "qwen2_moe", torch_dtype="float32", hidden_size=48,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+            intermediate_size=80, moe_intermediate_size=16,
+            shared_expert_intermediate_size=40, vocab_size=137,
+            hidden_act="silu", rms_norm_eps=1e-6, num_experts=6,
+            num_experts_per_tok=2, norm_topk_prob=False, decoder_sparse_step=1,
+            mlp_only_layers=[], rope_theta=10000.0, use_sliding_window=False,
+        ),
+        "stored": "F32", "tokens": 90, "eos": 1,
+    },
+    "qwen3moe-norm": {
+        "config": decoder(
+            "Qwen3Moe", "qwen3_moe", torch_dtype="bfloat16", hidden_size=64,
+            num_hidden_layers=3, num_attention_heads=3, num_key_value_heads=1,
+            head_dim=24, intermediate_size=80, moe_intermediate_size=32,
+            vocab_size=151, hidden_act="silu", rms_norm_eps=1e-6,
+            num_experts=7, num_experts_per_tok=3, norm_topk_prob=True,
+            decoder_sparse_step=1, mlp_only_layers=[], rope_theta=10000.0,
+            attention_bias=False,
+        ),
+        "stored": "BF16", "tokens": 130, "eos": 1,
+    },
 }
 
 
@@ -390,13 +435,13 @@ def draw_weights(config, seed):
             elif ".c_proj." in name:
                 value *= residual_gain
         else:
-            value = normal / numpy.sqrt(shape[1])
+            value = normal / numpy.sqrt(shape[-1])
             if ".q_proj." in name or ".k_proj." in name:
                 value *= 1.3
             elif ".qkv_proj." in name:
                 heads = config.num_attention_heads + config.num_key_value_heads
                 value[: heads * config.hidden_size // config.num_attention_heads] *= 1.3
-            elif ".o_proj." in name or ".down_proj." in name:
+            elif ".o_proj." in name or ".down_proj" in name:
                 value *= residual_gain
         weights[name] = torch.from_numpy(numpy.asarray(value, dtype=numpy.float32))
     return weights
@@ -418,6 +463,7 @@ def write_checkpoint(folder, case, weights):
         for layer in range(case["config"]["n_layer"]):
             stored[f"transformer.h.{layer}.attn.bias"] = mask.to(torch.uint8)
         stored = {name.removeprefix("transformer."): value for name, value in stored.items()}
+    stored = experts.by_expert(stored, case["config"]["model_type"])
     metadata = {"format": "pt"}
     shards = case.get("shards", 1)
     if shards == 1:
@@ -565,6 +611,8 @@ def planted_errors(folder, model, tokens, right):
         )
     if gated_qwen3.gate_modules(model):
         planted["gates_ignored"] = distance(gated_qwen3.without_gates(model, tokens, logits_of))
+    for name, wrong in experts.planted(model, tokens, logits_of):
+        planted[name] = distance(wrong)
     if hyper_connections.form_of(config):
         for name, wrong in hyper_connections.planted(model, tokens, logits_of):
             planted[name] = distance(wrong)

@@ -63,6 +63,12 @@ enum BatonActivation {
   BATON_ACTIVATION_RELU = 4,
 };
 
+/// How logits of a router become weights.
+enum BatonScoring {
+  BATON_SCORING_SOFTMAX = 0,
+  BATON_SCORING_SIGMOID = 1,
+};
+
 /// How residual streams mix from one sublayer to the next.
 enum BatonMixing {
   BATON_MIXING_NONE = 0,

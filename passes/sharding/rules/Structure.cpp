@@ -146,6 +146,14 @@ void sharding::addStructure(RuleTable &rules) {
   rules.without<PagedAppendOp>("batch-form makes it of what a rank has");
   rules.without<PagedAttentionOp>("batch-form makes it of what a rank has");
   rules.without<SampleOp>("batch-form makes it of what a rank has");
+  for (const char *why : {"a mesh cuts no mixture of experts yet"}) {
+    rules.without<RouteOp>(why);
+    rules.without<DispatchOp>(why);
+    rules.without<GatherOp>(why);
+    rules.without<GroupedLinearOp>(why);
+    rules.without<GroupedGatedLinearOp>(why);
+    rules.without<CombineOp>(why);
+  }
   rules.add<CustomOp>(writeCustom);
   rules.add<ReturnOp>([](ReturnOp op, RuleWriter &writer) {
     bool loss = rankOf(op.getOperand(0)) == 1;

@@ -17,6 +17,7 @@ static TilingRules makeRules() {
                    addElementwiseGradient,
                    addEmbedding,
                    addEmbeddingGradient,
+                   addExperts,
                    addGatedLinear,
                    addHyper,
                    addHyperGradient,

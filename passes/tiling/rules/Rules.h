@@ -83,6 +83,7 @@ void addElementwise(TilingRules &rules);
 void addElementwiseGradient(TilingRules &rules);
 void addEmbedding(TilingRules &rules);
 void addEmbeddingGradient(TilingRules &rules);
+void addExperts(TilingRules &rules);
 void addGatedLinear(TilingRules &rules);
 void addHyper(TilingRules &rules);
 void addHyperGradient(TilingRules &rules);

@@ -1,0 +1,67 @@
+//===- experts.td - rows to experts and back --------------------------------===//
+//
+// What experts make of rows are products of grouped places: linear.td and
+// gated_linear.td.
+//
+// No sharding rule: a mesh cuts no mixture of experts yet, and says so.
+//
+//===----------------------------------------------------------------------===//
+
+include "codegen/bodies/Body.td"
+
+// A row has `k` (1 to 64) of `count` experts. Choice c is [c / k, c % k] of
+// `experts`.
+
+def RouteBody : Body<"route",
+    (takes WritesIntegers<["rows", "k"]>:$experts, Stride:$experts_stride,
+           Writes<["rows", "k"]>:$weights, Stride:$weights_stride,
+           Reads<["rows", "count"]>:$logits, Stride:$logits_stride,
+           Nullable<ReadsWeight<["count"]>>:$bias,
+           Count:$rows, Count:$k, Count:$count, Choice<"BatonScoring">:$scoring,
+           Switch:$normalize, Number:$factor)> {
+  let description = [{
+    The experts with the `k` largest logits, or, with `bias`, scores plus bias, of
+    equal ones the lower number first, in ascending order; and their scores, softmax
+    or sigmoids of the logits, divided by their sum with `normalize`, times `factor`.
+    A row with a NaN has the experts `0 .. k - 1`, and weights that are NaN.
+  }];
+  // A comparison for each of the chosen, and what softmax takes.
+  let flops = "rows * count * (k + 3)";
+}
+
+def DispatchBody : Body<"dispatch",
+    (takes WritesIntegers<["count + 1"]>:$bounds,
+           WritesIntegers<["rows * k"]>:$choices, WritesIntegers<["rows * k"]>:$places,
+           ReadsIntegers<["rows", "k"]>:$experts, Stride:$experts_stride,
+           Count:$rows, Count:$k, Count:$count)> {
+  let description = [{
+    Sorts choices by their expert, those of one in ascending order: expert e has the
+    places `bounds[e] .. bounds[e + 1)`, place p has choice `choices[p]`, and choice c
+    place `places[c]`. An expert that there is not is left out.
+  }];
+  let flops = "0";
+}
+
+def GatherBody : Body<"gather",
+    (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
+           Reads<["source_rows", "width"]>:$x, Stride:$x_stride,
+           ReadsIntegers<["rows"]>:$choices,
+           Count:$rows, Count:$source_rows, Count:$k, Count:$width)> {
+  let description = [{
+    `out[r] = x[choices[r] / k]`.
+  }];
+  let flops = "0";
+}
+
+def CombineBody : Body<"combine",
+    (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
+           Reads<["place_count", "width"]>:$x, Stride:$x_stride,
+           ReadsIntegers<["rows * k"]>:$places,
+           Reads<["rows", "k"]>:$weights, Stride:$weights_stride,
+           Count:$rows, Count:$place_count, Count:$k, Count:$width)> {
+  let description = [{
+    `out[r]` is the chain of `fma(weights[r][j], x[places[r k + j]], sum)` over
+    ascending j, from +0 on.
+  }];
+  let flops = "2 * rows * k * width";
+}

@@ -1,0 +1,177 @@
+//===- experts.cpp - rows to experts and back -----------------------------===//
+
+#include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/math.h"
+
+using namespace baton::cpu;
+
+namespace {
+
+template <typename Value>
+BATON_INLINE Real sum_of(int64_t count, Value value) {
+  alignas(64) Real partial[lanes] = {};
+  for (int64_t i = 0; i < count; ++i)
+    partial[i % lanes] += value(i);
+  return reduce_sum(load(partial));
+}
+
+/// The scores of one row's logits.
+struct RowScores {
+  const Real *logits;
+  int64_t count;
+  int32_t scoring;
+  Real maximum, sum;
+
+  BATON_INLINE RowScores(const Real *logits, int64_t count, int32_t scoring)
+      : logits(logits), count(count), scoring(scoring), maximum(logits[0]),
+        sum(1.0f) {
+    if (scoring != BATON_SCORING_SOFTMAX)
+      return;
+    for (int64_t i = 1; i < count; ++i)
+      maximum = logits[i] > maximum ? logits[i] : maximum;
+    sum = sum_of(count, [&](int64_t i) BATON_INLINE_LAMBDA {
+      return exp(logits[i] - maximum);
+    });
+  }
+
+  BATON_INLINE Real of(int64_t expert) const {
+    if (scoring == BATON_SCORING_SOFTMAX)
+      return exp(logits[expert] - maximum) / sum;
+    return 1.0f / (1.0f + exp(-logits[expert]));
+  }
+};
+
+/// Writes the `k` numbers with the largest keys, in ascending order. False
+/// where a key is NaN.
+template <typename Key>
+BATON_INLINE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
+  for (int64_t i = 0; i < count; ++i)
+    if (Real own = key(i); own != own)
+      return false;
+  int64_t last = -1;
+  Real least = 0.0f;
+  for (int64_t done = 0; done < k; ++done) {
+    // The next one behind the last in the order of keys, then of numbers.
+    int64_t best = -1;
+    Real most = 0.0f;
+    for (int64_t i = 0; i < count; ++i) {
+      const Real own = key(i);
+      const bool is_behind =
+          last < 0 || own < least || (own == least && i > last);
+      if (is_behind && (best < 0 || own > most)) {
+        best = i;
+        most = own;
+      }
+    }
+    last = best;
+    least = most;
+    int64_t at = done;
+    for (; at > 0 && chosen[at - 1] > best; --at)
+      chosen[at] = chosen[at - 1];
+    chosen[at] = static_cast<int32_t>(best);
+  }
+  return true;
+}
+
+} // namespace
+
+BATON_TASK void
+baton_task_route(int32_t *__restrict experts, int64_t experts_stride,
+                 Real *__restrict weights, int64_t weights_stride,
+                 const Real *__restrict logits, int64_t logits_stride,
+                 const Real *__restrict bias, int64_t rows, int64_t k,
+                 int64_t count, int32_t scoring, int32_t normalize,
+                 Real factor) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const Real *own = logits + row * logits_stride;
+    int32_t *chosen = experts + row * experts_stride;
+    Real *weight = weights + row * weights_stride;
+    const RowScores scores(own, count, scoring);
+    const bool is_number =
+        bias ? choose(chosen, k, count,
+                      [&](int64_t i) BATON_INLINE_LAMBDA {
+                        return scores.of(i) + bias[i];
+                      })
+             : choose(chosen, k, count, [&](int64_t i) BATON_INLINE_LAMBDA {
+                 return own[i];
+               });
+    for (int64_t j = 0; j < k; ++j) {
+      if (!is_number)
+        chosen[j] = static_cast<int32_t>(j);
+      weight[j] = is_number ? scores.of(chosen[j]) : __builtin_nanf("");
+    }
+    const Real sum =
+        normalize ? sum_of(k, [&](int64_t j)
+                                  BATON_INLINE_LAMBDA { return weight[j]; })
+                  : 1.0f;
+    for (int64_t j = 0; j < k; ++j)
+      weight[j] = weight[j] / sum * factor;
+  }
+}
+
+BATON_TASK void baton_task_dispatch(int32_t *__restrict bounds,
+                                    int32_t *__restrict choices,
+                                    int32_t *__restrict places,
+                                    const int32_t *__restrict experts,
+                                    int64_t experts_stride, int64_t rows,
+                                    int64_t k, int64_t count) {
+  auto for_each_choice = [&](auto body) BATON_INLINE_LAMBDA {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < k; ++j) {
+        const int64_t expert = experts[row * experts_stride + j];
+        if (expert >= 0 && expert < count)
+          body(row * k + j, expert);
+      }
+  };
+  for (int64_t expert = 0; expert <= count; ++expert)
+    bounds[expert] = 0;
+  for_each_choice([&](int64_t, int64_t expert)
+                      BATON_INLINE_LAMBDA { ++bounds[expert + 1]; });
+  for (int64_t expert = 0; expert < count; ++expert)
+    bounds[expert + 1] += bounds[expert];
+  // A bound goes to its segment's end, which is the next one's begin.
+  for_each_choice([&](int64_t choice, int64_t expert) BATON_INLINE_LAMBDA {
+    const int32_t place = bounds[expert]++;
+    choices[place] = static_cast<int32_t>(choice);
+    places[choice] = place;
+  });
+  for (int64_t expert = count; expert > 0; --expert)
+    bounds[expert] = bounds[expert - 1];
+  bounds[0] = 0;
+}
+
+BATON_TASK void baton_task_gather(Real *__restrict out, int64_t out_stride,
+                                  const Real *__restrict x, int64_t x_stride,
+                                  const int32_t *__restrict choices,
+                                  int64_t rows, int64_t, int64_t k,
+                                  int64_t width) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const Real *source = x + choices[row] / k * x_stride;
+    Real *destination = out + row * out_stride;
+    for_each_vector(width,
+                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                      store(destination + first, load(source + first, count),
+                            count);
+                    });
+  }
+}
+
+BATON_TASK void
+baton_task_combine(Real *__restrict out, int64_t out_stride,
+                   const Real *__restrict x, int64_t x_stride,
+                   const int32_t *__restrict places,
+                   const Real *__restrict weights, int64_t weights_stride,
+                   int64_t rows, int64_t, int64_t k, int64_t width) {
+  for (int64_t row = 0; row < rows; ++row) {
+    const int32_t *own = places + row * k;
+    const Real *weight = weights + row * weights_stride;
+    for_each_vector(
+        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+          Vector sum = splat(0.0f);
+          for (int64_t j = 0; j < k; ++j)
+            sum = fma(splat(weight[j]),
+                      load(x + own[j] * x_stride + first, count), sum);
+          store(out + row * out_stride + first, sum, count);
+        });
+  }
+}

@@ -1,0 +1,195 @@
+//===- experts.h - rows to experts and back -------------------------------===//
+//
+// A thread routes a row. Each expert's choices are counted and listed by one
+// thread, which reads all of them: they are few, and in the caches.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_EXPERTS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_EXPERTS_H
+
+#include "codegen/cuda/library/lanes.h"
+#include "codegen/cuda/library/math.h"
+
+/// How logits of a router become weights.
+enum BatonScoring {
+  BATON_SCORING_SOFTMAX = 0,
+  BATON_SCORING_SIGMOID = 1,
+};
+
+namespace baton::cuda {
+
+/// As a vector of the CPU sums: sixteen partial sums, 8 apart, 4, 2 and 1.
+template <typename Value>
+BATON_DEVICE float sum_of(int64_t count, Value value) {
+  float sums[lanes];
+#pragma unroll
+  for (int lane = 0; lane < lanes; ++lane) {
+    sums[lane] = 0.0f;
+    for (int64_t i = lane; i < count; i += lanes)
+      sums[lane] += value(i);
+  }
+#pragma unroll
+  for (int apart = lanes / 2; apart > 0; apart /= 2)
+#pragma unroll
+    for (int lane = 0; lane < apart; ++lane)
+      sums[lane] += sums[lane + apart];
+  return sums[0];
+}
+
+/// The scores of one row's logits.
+struct RowScores {
+  const float *logits;
+  int32_t scoring;
+  float maximum, sum;
+
+  __device__ __forceinline__ RowScores(const float *logits, int64_t count,
+                                       int32_t scoring)
+      : logits(logits), scoring(scoring), maximum(logits[0]), sum(1.0f) {
+    if (scoring != BATON_SCORING_SOFTMAX)
+      return;
+    for (int64_t i = 1; i < count; ++i)
+      maximum = logits[i] > maximum ? logits[i] : maximum;
+    sum = sum_of(count, [&](int64_t i) { return exp(logits[i] - maximum); });
+  }
+
+  __device__ __forceinline__ float of(int64_t expert) const {
+    if (scoring == BATON_SCORING_SOFTMAX)
+      return exp(logits[expert] - maximum) / sum;
+    return 1.0f / (1.0f + exp(-logits[expert]));
+  }
+};
+
+/// Writes the `k` numbers with the largest keys, in ascending order. False
+/// where a key is NaN.
+template <typename Key>
+BATON_DEVICE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
+  for (int64_t i = 0; i < count; ++i)
+    if (const float own = key(i); own != own)
+      return false;
+  int64_t last = -1;
+  float least = 0.0f;
+  for (int64_t done = 0; done < k; ++done) {
+    // The next one behind the last in the order of keys, then of numbers.
+    int64_t best = -1;
+    float most = 0.0f;
+    for (int64_t i = 0; i < count; ++i) {
+      const float own = key(i);
+      const bool is_behind =
+          last < 0 || own < least || (own == least && i > last);
+      if (is_behind && (best < 0 || own > most)) {
+        best = i;
+        most = own;
+      }
+    }
+    last = best;
+    least = most;
+    int64_t at = done;
+    for (; at > 0 && chosen[at - 1] > best; --at)
+      chosen[at] = chosen[at - 1];
+    chosen[at] = static_cast<int32_t>(best);
+  }
+  return true;
+}
+
+/// body(choice) for those of one expert, ascending.
+template <typename Body>
+BATON_DEVICE void for_each_choice(const int32_t *experts, int64_t stride,
+                                  int64_t rows, int64_t k, int64_t expert,
+                                  Body body) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t j = 0; j < k; ++j)
+      if (experts[row * stride + j] == expert)
+        body(row * k + j);
+}
+
+} // namespace baton::cuda
+
+BATON_DEVICE void baton_task_route(int32_t *experts, int64_t experts_stride,
+                                   float *weights, int64_t weights_stride,
+                                   const float *logits, int64_t logits_stride,
+                                   const float *bias, int64_t rows, int64_t k,
+                                   int64_t count, int32_t scoring,
+                                   int32_t normalize, float factor) {
+  for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
+    const float *own = logits + row * logits_stride;
+    int32_t *chosen = experts + row * experts_stride;
+    float *weight = weights + row * weights_stride;
+    const baton::cuda::RowScores scores(own, count, scoring);
+    const bool is_number =
+        bias ? baton::cuda::choose(
+                   chosen, k, count,
+                   [&](int64_t i) { return scores.of(i) + bias[i]; })
+             : baton::cuda::choose(chosen, k, count,
+                                   [&](int64_t i) { return own[i]; });
+    for (int64_t j = 0; j < k; ++j) {
+      if (!is_number)
+        chosen[j] = static_cast<int32_t>(j);
+      weight[j] = is_number ? scores.of(chosen[j]) : baton::cuda::quiet_nan();
+    }
+    const float sum =
+        normalize
+            ? baton::cuda::sum_of(k, [&](int64_t j) { return weight[j]; })
+            : 1.0f;
+    for (int64_t j = 0; j < k; ++j)
+      weight[j] = weight[j] / sum * factor;
+  }
+}
+
+BATON_DEVICE void baton_task_dispatch(int32_t *bounds, int32_t *choices,
+                                      int32_t *places, const int32_t *experts,
+                                      int64_t experts_stride, int64_t rows,
+                                      int64_t k, int64_t count) {
+  for (int64_t expert = baton_thread(); expert < count;
+       expert += baton_threads()) {
+    int32_t own = 0;
+    baton::cuda::for_each_choice(experts, experts_stride, rows, k, expert,
+                                 [&](int64_t) { ++own; });
+    bounds[expert + 1] = own;
+  }
+  __syncthreads();
+  if (baton_thread() == 0) {
+    bounds[0] = 0;
+    for (int64_t expert = 0; expert < count; ++expert)
+      bounds[expert + 1] += bounds[expert];
+  }
+  __syncthreads();
+  for (int64_t expert = baton_thread(); expert < count;
+       expert += baton_threads()) {
+    int32_t place = bounds[expert];
+    baton::cuda::for_each_choice(experts, experts_stride, rows, k, expert,
+                                 [&](int64_t choice) {
+                                   choices[place] =
+                                       static_cast<int32_t>(choice);
+                                   places[choice] = place++;
+                                 });
+  }
+}
+
+BATON_DEVICE void baton_task_gather(float *out, int64_t out_stride,
+                                    const float *x, int64_t x_stride,
+                                    const int32_t *choices, int64_t rows,
+                                    int64_t, int64_t k, int64_t width) {
+  baton::cuda::fill_rows(out, out_stride, rows, width,
+                         [&](int64_t row, int64_t column) {
+                           return x[choices[row] / k * x_stride + column];
+                         });
+}
+
+BATON_DEVICE void baton_task_combine(float *out, int64_t out_stride,
+                                     const float *x, int64_t x_stride,
+                                     const int32_t *places,
+                                     const float *weights,
+                                     int64_t weights_stride, int64_t rows,
+                                     int64_t, int64_t k, int64_t width) {
+  baton::cuda::fill_rows(
+      out, out_stride, rows, width, [&](int64_t row, int64_t column) {
+        float sum = 0.0f;
+        for (int64_t j = 0; j < k; ++j)
+          sum = fmaf(weights[row * weights_stride + j],
+                     x[places[row * k + j] * x_stride + column], sum);
+        return sum;
+      });
+}
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_EXPERTS_H

@@ -1,0 +1,116 @@
+//===- ExpertOps.td - the model dialect: mixtures of experts --------------===//
+//
+// Included by ModelOps.td. Each row goes to `k` of many experts, and comes back
+// as the weighted sum of what they make of it. In between stand rows * k
+// places, those of one expert behind one another, in the order of rows: a value
+// of places is [rows, k, ...], of which place p is [p / k, p % k]. There is no
+// capacity, and no row is dropped.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_DIALECTS_MODEL_EXPERTOPS
+#define BATON_DIALECTS_MODEL_EXPERTOPS
+
+def Model_Scoring : I32EnumAttr<"Scoring", "how logits of a router become weights", [
+    I32EnumAttrCase<"softmax", 0>, I32EnumAttrCase<"sigmoid", 1>]> {
+  let cppNamespace = "::baton::model";
+  let genSpecializedAttr = 0;
+}
+def Model_ScoringAttr : EnumAttr<Model_Dialect, Model_Scoring, "scoring"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Model_RouteOp : Model_PlainOp<"route"> {
+  let summary = "the experts of each row, and their weights";
+  let description = [{
+    A row's scores are the softmax of its logits, or their sigmoids. Its experts are
+    those with the `k` largest scores, or, with `bias`, scores plus bias; of equal ones
+    the lower number comes first. `experts` lists them in ascending order, `weights`
+    their scores, divided by their sum with `normalize`, times `factor`. A row
+    whose logits are no numbers has the experts 0 to k - 1, with weights that are
+    none.
+
+    **Constraints:**
+    - logits are `rows x E x f32`, bias is `E x f32`
+    - experts are `rows x k x i32`, weights `rows x k x f32`; k is 1 to E, at most 64
+    - the factor is finite
+  }];
+  let arguments = (ins Model_TensorType:$logits, Optional<Model_TensorType>:$bias,
+                       DefaultValuedAttr<Model_ScoringAttr, "::baton::model::Scoring::softmax">:$scoring,
+                       UnitAttr:$normalize, DefaultValuedAttr<F32Attr, "1.0f">:$factor);
+  let results = (outs Model_TensorType:$experts, Model_TensorType:$weights);
+  let hasVerifier = 1;
+}
+
+def Model_DispatchOp : Model_PlainOp<"dispatch"> {
+  let summary = "the places of rows, expert by expert";
+  let description = [{
+    Choice c of the step is [c / k, c % k] of `experts`. Expert e has places
+    `bounds[e]` to `bounds[e + 1]`; `choices` has for each place the choice that
+    stands there, and `places` for each choice its place. Choices of one expert
+    ascend.
+
+    **Constraints:**
+    - experts are `rows x k x i32`, and so are choices and places
+    - bounds are `E + 1 x i32`
+  }];
+  let arguments = (ins Model_TensorType:$experts);
+  let results = (outs Model_TensorType:$bounds, Model_TensorType:$choices, Model_TensorType:$places);
+  let hasVerifier = 1;
+}
+
+def Model_GatherOp : Model_PlainOp<"gather"> {
+  let summary = "the rows that stand at places";
+  let description = [{
+    Place p has row `choices[p] / k` of x.
+
+    **Constraints:**
+    - x is `rows x K x f32`, choices are `rows x k x i32`, made by `model.dispatch`
+    - the result is `rows x k x K x f32`
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$choices);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_GroupedLinearOp : Model_PlainOp<"grouped_linear"> {
+  let summary = "x · weightᵀ, each place by its expert's weight";
+  let description = [{
+    **Constraints:**
+    - x is `rows x k x K x f32` by places, bounds are `E + 1 x i32`, made by `model.dispatch`
+    - the weight is static `E x N x K`, N a multiple of 16; the result is `rows x k x N x f32`
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$weight);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_GroupedGatedLinearOp : Model_PlainOp<"grouped_gated_linear"> {
+  let summary = "activation(x · gateᵀ) * (x · upᵀ), each place by its expert's weights";
+  let description = [{
+    **Constraints:**
+    - x, bounds and each weight are those of `model.grouped_linear`, both weights have one type
+    - the activation is not `identity`
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$gate,
+                       Model_TensorType:$up, Model_ActivationAttr:$activation);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_CombineOp : Model_PlainOp<"combine"> {
+  let summary = "the weighted sum of what a row's experts have made";
+  let description = [{
+    Row r is the sum over j, ascending, of `weights[r][j]` times place `places[r][j]`
+    of x: in ascending order of experts.
+
+    **Constraints:**
+    - x is `rows x k x K x f32`, places are `rows x k x i32`, made by `model.dispatch`, weights `rows x k x f32`
+    - the result is `rows x K x f32`
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$places, Model_TensorType:$weights);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+#endif // BATON_DIALECTS_MODEL_EXPERTOPS

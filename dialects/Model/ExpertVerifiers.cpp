@@ -1,0 +1,163 @@
+//===- ExpertVerifiers.cpp - what ops of experts promise ------------------===//
+//
+// As ModelVerifiers.cpp, for ExpertOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Model/Verification.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+static LogicalResult expectInteger32(Operation *op, StringRef what,
+                                     Value value) {
+  if (typeOf(value).getElementType().isInteger(32))
+    return success();
+  return op->emitOpError() << what << " are not i32";
+}
+
+static LogicalResult expectNumbers(Operation *op, StringRef what, Value value,
+                                   ArrayRef<int64_t> shape) {
+  if (failed(expectShape(op, what, value, shape)))
+    return failure();
+  return expectFloat32(op, what, value);
+}
+
+static LogicalResult expectIntegers(Operation *op, StringRef what, Value value,
+                                    ArrayRef<int64_t> shape) {
+  if (failed(expectShape(op, what, value, shape)))
+    return failure();
+  return expectInteger32(op, what, value);
+}
+
+/// A number of experts, or of what else, for each row.
+static LogicalResult expectChoices(Operation *op, StringRef what, Value value) {
+  ArrayRef<int64_t> shape = shapeOf(value);
+  if (shape.size() != 2 || shape[0] != kRows || isSymbol(shape[1]))
+    return op->emitOpError() << what << " have shape " << text(shape)
+                             << ", expected [rows, k]";
+  return expectInteger32(op, what, value);
+}
+
+/// What model.dispatch says, as its result `number`.
+static LogicalResult expectDispatched(Operation *op, StringRef what,
+                                      Value value, unsigned number) {
+  auto result = dyn_cast<OpResult>(value);
+  if (result && result.getResultNumber() == number &&
+      isa<DispatchOp>(result.getOwner()))
+    return success();
+  return op->emitOpError() << what << " are not made by model.dispatch";
+}
+
+/// x is a value of places.
+static LogicalResult expectPlaces(Operation *op, Value x) {
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (shape.size() != 3 || shape[0] != kRows || isSymbol(shape[1]) ||
+      isSymbol(shape[2]))
+    return op->emitOpError()
+           << "x has shape " << text(shape) << ", expected [rows, k, width]";
+  return expectFloat32(op, "x", x);
+}
+
+LogicalResult RouteOp::verify() {
+  ArrayRef<int64_t> logits = shapeOf(getLogits());
+  if (logits.size() != 2 || logits[0] != kRows || isSymbol(logits[1]))
+    return emitOpError() << "logits have shape " << text(logits)
+                         << ", expected [rows, experts]";
+  if (failed(expectFloat32(*this, "the logits", getLogits())) ||
+      (getBias() &&
+       failed(expectNumbers(*this, "the bias", getBias(), {logits[1]}))) ||
+      failed(expectChoices(*this, "experts", getExperts())))
+    return failure();
+  int64_t k = shapeOf(getExperts())[1];
+  if (k < 1 || k > std::min(logits[1], kMostExpertsOfRow))
+    return emitOpError() << k << " experts of a row, expected 1 to "
+                         << std::min(logits[1], kMostExpertsOfRow);
+  if (failed(expectNumbers(*this, "weights", getWeights(), {kRows, k})))
+    return failure();
+  return expectFinite(*this, "the factor", getFactor());
+}
+
+LogicalResult DispatchOp::verify() {
+  if (failed(expectChoices(*this, "experts", getExperts())) ||
+      failed(expectIntegers(*this, "choices", getChoices(),
+                            shapeOf(getExperts()))) ||
+      failed(expectIntegers(*this, "places", getPlaces(),
+                            shapeOf(getExperts()))))
+    return failure();
+  ArrayRef<int64_t> bounds = shapeOf(getBounds());
+  if (bounds.size() != 1 || isSymbol(bounds[0]) || bounds[0] < 2)
+    return emitOpError() << "bounds have shape " << text(bounds)
+                         << ", expected [experts + 1]";
+  if (auto route = getExperts().getDefiningOp<RouteOp>();
+      route && shapeOf(route.getLogits())[1] + 1 != bounds[0])
+    return emitOpError() << "bounds are of " << bounds[0] - 1
+                         << " experts, expected "
+                         << shapeOf(route.getLogits())[1];
+  return expectInteger32(*this, "bounds", getBounds());
+}
+
+LogicalResult GatherOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectChoices(*this, "choices", getChoices())) ||
+      failed(expectDispatched(*this, "choices", getChoices(), 1)))
+    return failure();
+  return expectNumbers(
+      *this, "the result", getResult(),
+      {shapeOf(getX())[0], shapeOf(getChoices())[1], shapeOf(getX())[1]});
+}
+
+/// Weights of all experts, for places of x.
+static LogicalResult expectExperts(Operation *op, StringRef what, Value weight,
+                                   Value x, Value bounds) {
+  if (failed(expectRank(op, what, weight, 3)) ||
+      failed(expectStatic(op, what, weight)) ||
+      failed(expectWeight(op, what, weight)))
+    return failure();
+  ArrayRef<int64_t> shape = shapeOf(weight);
+  if (shape[1] % 16)
+    return op->emitOpError() << what << " has " << shape[1]
+                             << " outputs for each expert, expected a multiple "
+                                "of 16";
+  return expectShape(op, what, weight,
+                     {shapeOf(bounds)[0] - 1, shape[1], shapeOf(x)[2]});
+}
+
+static LogicalResult verifyGrouped(Operation *op, Value x, Value bounds,
+                                   StringRef what, Value weight, Value result) {
+  if (failed(expectPlaces(op, x)) ||
+      failed(expectDispatched(op, "bounds", bounds, 0)) ||
+      failed(expectExperts(op, what, weight, x, bounds)))
+    return failure();
+  return expectNumbers(op, "the result", result,
+                       {kRows, shapeOf(x)[1], shapeOf(weight)[1]});
+}
+
+LogicalResult GroupedLinearOp::verify() {
+  return verifyGrouped(*this, getX(), getBounds(), "the weight", getWeight(),
+                       getResult());
+}
+
+LogicalResult GroupedGatedLinearOp::verify() {
+  if (failed(verifyGrouped(*this, getX(), getBounds(), "the gate", getGate(),
+                           getResult())))
+    return failure();
+  if (getGate().getType() != getUp().getType())
+    return emitOpError() << "the gate has type " << getGate().getType()
+                         << ", expected that of up, " << getUp().getType();
+  if (getActivation() == Activation::identity)
+    return emitOpError() << "the activation is identity";
+  return success();
+}
+
+LogicalResult CombineOp::verify() {
+  if (failed(expectPlaces(*this, getX())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (failed(expectIntegers(*this, "places", getPlaces(), {kRows, x[1]})) ||
+      failed(expectDispatched(*this, "places", getPlaces(), 2)) ||
+      failed(expectNumbers(*this, "weights", getWeights(), {kRows, x[1]})))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(), {kRows, x[2]});
+}

@@ -1,0 +1,279 @@
+//===- experts.cpp - rows to experts and back -----------------------------===//
+//
+// Each expert's places are a segment of all, which bounds say when the step has
+// routed its rows. A task of a grouped product has an expert and some columns:
+// one whose segment is empty only notifies. Segments are apart, and all of them
+// are all places, so that nobody waits for who goes where.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tiling/rules/Rules.h"
+
+#include "codegen/bodies/TaskCalls.h"
+#include "passes/tiling/Linears.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::tasks;
+using model::typeOf;
+
+static LogicalResult expectNoTraining(Operation *op, Tiler &tiler) {
+  if (!tiler.training)
+    return success();
+  return op->emitOpError() << "cannot be tiled: experts do not train yet";
+}
+
+/// A value of places by place: one row for each.
+static View byPlace(const View &view) {
+  MLIRContext *context = view.map.getContext();
+  event::BufferOp buffer = view.buffer;
+  const auto rank = static_cast<unsigned>(buffer.getCapacity().size());
+  SmallVector<int64_t> shape = {model::kRows};
+  if (rank > 1)
+    shape.push_back(view.type.getShape().back());
+  SmallVector<AffineExpr> index;
+  for (unsigned d = 0; d < rank; ++d)
+    index.push_back(getAffineDimExpr(d, context));
+  return {view.buffer, view.type.withShape(shape),
+          AffineMap::get(rank, event::kStepSymbols, index, context)};
+}
+
+/// How many places a step has.
+static AffineExpr countPlaces(PhaseBuilder &phase, int64_t k) {
+  return phase.rows() * k;
+}
+
+static Box allPlaces(PhaseBuilder &phase, const View &view, int64_t k) {
+  Box box{{phase.constant(0)}, {countPlaces(phase, k)}};
+  if (view.type.getRank() > 1) {
+    box.low.push_back(phase.constant(0));
+    box.high.push_back(phase.constant(view.type.getDimension(1)));
+  }
+  return box;
+}
+
+static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
+  View logits = tiler.viewOf(op.getLogits());
+  if (failed(expectNoTraining(op, tiler)) ||
+      failed(expectRows(op, "the logits", logits)))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  View experts = tiler.bufferFor(op.getExperts(),
+                                 plan.uniqueName(name + ".experts")),
+       weights = tiler.bufferFor(op.getWeights(),
+                                 plan.uniqueName(name + ".weights"));
+  RowTiles tiles(tiler, logits.type,
+                 tiler.rowsOf(op, plan.tiles().plainRows));
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  auto rowsOf = [&](const View &view) {
+    return rowsOfTask(phase, view, tiles.size);
+  };
+  phase.reads(logits, rowsOf(logits));
+  Weight bias = vectorWeight(name + ".bias", op.getBias(), tiler);
+  Attribute allBias = bias.all(phase);
+  phase.writes(experts, rowsOf(experts));
+  phase.writes(weights, rowsOf(weights));
+  phase.call("route",
+             {phase.address(experts, rowsOf(experts)), phase.stride(experts, 0),
+              phase.address(weights, rowsOf(weights)), phase.stride(weights, 0),
+              phase.address(logits, rowsOf(logits)), phase.stride(logits, 0),
+              allBias, tiles.count(phase),
+              phase.integer(experts.type.getDimension(1)),
+              phase.integer(logits.type.getDimension(1)),
+              phase.integer32(static_cast<int32_t>(op.getScoring())),
+              phase.integer32(op.getNormalize()), phase.real(op.getFactor())});
+  return success();
+}
+
+static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  View experts = tiler.viewOf(op.getExperts());
+  if (failed(expectRows(op, "the experts", experts)))
+    return failure();
+  const int64_t k = experts.type.getDimension(1),
+                count = typeOf(op.getBounds()).getDimension(0) - 1;
+  auto table = [&](Value value, const char *what, AffineExpr end,
+                   event::TableProperty property) {
+    View view = plan.places(plan.uniqueName(name + what), typeOf(value),
+                            op.getLoc());
+    plan.table(view, 0, end, property, op.getLoc());
+    tiler.views[value] = view;
+    return view;
+  };
+  AffineExpr places = plan.extent(model::kRows) * k;
+  View bounds = table(op.getBounds(), ".bounds", places + 1,
+                      event::TableProperty::partition),
+       choices = byPlace(table(op.getChoices(), ".choices", places,
+                               event::TableProperty::distinct)),
+       own = byPlace(table(op.getPlaces(), ".places", places,
+                           event::TableProperty::distinct));
+  PhaseBuilder phase = plan.phase(name, op.getLoc(), {plan.constant(1)}, {1});
+  Box all = phase.whole(experts), ends = phase.whole(bounds),
+      placed = allPlaces(phase, choices, k);
+  phase.reads(experts, all);
+  phase.writes(bounds, ends);
+  phase.writes(choices, placed);
+  phase.writes(own, placed);
+  phase.call("dispatch",
+             {phase.address(bounds, ends), phase.address(choices, placed),
+              phase.address(own, placed), phase.address(experts, all),
+              phase.stride(experts, 0), phase.count({phase.rows()}),
+              phase.integer(k), phase.integer(count)});
+  return success();
+}
+
+static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectRows(op, "x", x)))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  tiler.views[op.getResult()] =
+      plan.places(name, typeOf(op.getResult()), op.getLoc());
+  View out = byPlace(tiler.viewOf(op.getResult())),
+       choices = byPlace(tiler.viewOf(op.getChoices()));
+  const int64_t k = typeOf(op.getChoices()).getDimension(1),
+                size = tiler.rowsOf(op, plan.tiles().plainRows);
+  AffineExpr places = plan.extent(model::kRows) * k;
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {places.ceilDiv(size)},
+                 {ceilDiv(plan.bound(model::kRows) * k, size)});
+  Box all = phase.whole(x), made = rowsOfTask(phase, out, size),
+      chosen = rowsOfTask(phase, choices, size);
+  phase.reads(x, all);
+  phase.reads(choices, chosen);
+  phase.writes(out, made);
+  phase.call("gather",
+             {phase.address(out, made), phase.stride(out, 0),
+              phase.address(x, all), phase.stride(x, 0),
+              phase.address(choices, chosen),
+              phase.count({phase.constant(size),
+                           places - phase.coordinate(0) * size}),
+              phase.count({phase.rows()}), phase.integer(k),
+              phase.integer(x.type.getDimension(1))});
+  return success();
+}
+
+namespace {
+/// A task's expert and columns, of a product of places.
+struct GroupedProduct {
+  View x, out;
+  int64_t width, columns;
+  PhaseBuilder phase;
+  Box in, made;
+  Attribute rows;
+  /// Of its first column among those of all experts.
+  AffineExpr column;
+
+  GroupedProduct(Operation *op, Value bounds, int64_t usual, Tiler &tiler,
+                 const std::string &name);
+};
+} // namespace
+
+GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
+                               Tiler &tiler, const std::string &name)
+    : x(byPlace(tiler.viewOf(op->getOperand(0)))),
+      out(byPlace(tiler.viewOf(op->getResult(0)))),
+      width(tiler.columnsOf(op, usual)), columns(out.type.getDimension(1)),
+      phase(tiler.plan.phase(
+          name, op->getLoc(),
+          {tiler.plan.constant(typeOf(boundsValue).getDimension(0) - 1),
+           tiler.plan.constant(ceilDiv(columns, width))},
+          {typeOf(boundsValue).getDimension(0) - 1,
+           ceilDiv(columns, width)})) {
+  AffineExpr expert = phase.coordinate(0), tile = phase.coordinate(1);
+  SmallVector<AffineExpr> ends =
+      phase.entries(tiler.viewOf(boundsValue), {expert, expert + 1});
+  in = {{ends[0], phase.constant(0)},
+        {ends[1], phase.constant(x.type.getDimension(1))}};
+  made = {{ends[0], tile * width}, {ends[1], (tile + 1) * width}};
+  rows = phase.count({ends[1] - ends[0]});
+  column = expert * columns + tile * width;
+  phase.reads(x, in);
+}
+
+static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  tiler.views[op.getResult()] =
+      tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
+  event::ParameterOp panels =
+      tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
+  GroupedProduct product(op, op.getBounds(), tiler.plan.tiles().linearColumns,
+                         tiler, name);
+  PhaseBuilder &phase = product.phase;
+  phase.writes(product.out, product.made);
+  phase.call(
+      Weight(panels).bodyFor("linear"),
+      {phase.address(product.out, product.made), phase.stride(product.out, 0),
+       phase.address(product.x, product.in), phase.stride(product.x, 0),
+       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
+       phase.null(), phase.null(), phase.integer(0), product.rows,
+       phase.integer(product.x.type.getDimension(1)),
+       countOf(phase, 1, product.width, product.columns),
+       phase.integer32(static_cast<int32_t>(model::Activation::identity))});
+  return success();
+}
+
+static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  tiler.views[op.getResult()] =
+      tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
+  event::ParameterOp panels = tiler.panels(
+      name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
+  GroupedProduct product(
+      op, op.getBounds(),
+      bodies::gatedColumns(tiler.plan.tiles().linearColumns), tiler, name);
+  PhaseBuilder &phase = product.phase;
+  phase.writes(product.out, product.made);
+  phase.call(
+      Weight(panels).bodyFor("gated_linear"),
+      {phase.address(product.out, product.made), phase.stride(product.out, 0),
+       phase.address(product.x, product.in), phase.stride(product.x, 0),
+       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
+       phase.null(), phase.null(), product.rows,
+       phase.integer(product.x.type.getDimension(1)),
+       countOf(phase, 1, product.width, product.columns),
+       phase.integer32(static_cast<int32_t>(op.getActivation()))});
+  return success();
+}
+
+static LogicalResult tile(model::CombineOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name), weights = tiler.viewOf(op.getWeights());
+  if (failed(expectRows(op, "the weights", weights)))
+    return failure();
+  View x = byPlace(tiler.viewOf(op.getX())),
+       places = tiler.viewOf(op.getPlaces());
+  const int64_t k = weights.type.getDimension(1);
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
+  PhaseBuilder phase =
+      tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
+  Box all = allPlaces(phase, x, k), made = rowsOfTask(phase, out, tiles.size),
+      own = rowsOfTask(phase, places, tiles.size),
+      weight = rowsOfTask(phase, weights, tiles.size);
+  phase.reads(x, all);
+  phase.reads(places, own);
+  phase.reads(weights, weight);
+  phase.writes(out, made);
+  phase.call("combine",
+             {phase.address(out, made), phase.stride(out, 0),
+              phase.address(x, all), phase.stride(x, 0),
+              phase.address(places, own), phase.address(weights, weight),
+              phase.stride(weights, 0), tiles.count(phase),
+              phase.count({countPlaces(phase, k)}), phase.integer(k),
+              phase.integer(out.type.getDimension(1))});
+  return success();
+}
+
+void tasks::addExperts(TilingRules &rules) {
+  rules.add<model::RouteOp>(tile);
+  rules.add<model::DispatchOp>(tile);
+  rules.add<model::GatherOp>(tile);
+  rules.add<model::GroupedLinearOp>(tile);
+  rules.add<model::GroupedGatedLinearOp>(tile);
+  rules.add<model::CombineOp>(tile);
+}
