@@ -342,8 +342,7 @@ BlocksForm::BlocksForm(const FormDescription &description)
     outputs += part.outputs();
   }
   if (description.type != DataType::I8 || outputs != n || k % whole_blocks ||
-      (interleave &&
-       (parts.size() != 2 || parts[0].outputs() != parts[1].outputs())))
+      (interleave && !are_equal_halves(outputs_of(parts))))
     description.fail("has blocks of another dtype, or of other inputs or "
                      "outputs than its parts");
   panel_bytes = panel_lanes * static_cast<uint64_t>(blocks::bytes_of_output(
@@ -351,10 +350,7 @@ BlocksForm::BlocksForm(const FormDescription &description)
 }
 
 std::vector<PanelSegment> BlocksForm::segments(uint64_t panel) const {
-  std::vector<uint64_t> outputs;
-  for (const ParameterPart &part : parts)
-    outputs.push_back(part.outputs());
-  return panel_segments(outputs, interleave, panel);
+  return panel_segments(outputs_of(parts), interleave, panel);
 }
 
 /// Throws Error when the program has no room for such weights.

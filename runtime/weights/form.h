@@ -56,6 +56,15 @@ struct ParameterPart {
   uint64_t stored_outputs() const { return transposed ? shape[1] : shape[0]; }
 };
 
+/// How many outputs each part has.
+inline std::vector<uint64_t>
+outputs_of(const std::vector<ParameterPart> &parts) {
+  std::vector<uint64_t> outputs;
+  for (const ParameterPart &part : parts)
+    outputs.push_back(part.outputs());
+  return outputs;
+}
+
 /// What a description says of a parameter, whatever its form.
 struct FormDescription {
   const std::string &name;

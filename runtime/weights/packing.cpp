@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace baton {
 
@@ -114,12 +115,25 @@ void pack(const PanelLayout &layout, uint64_t first, uint64_t last,
 
 } // namespace
 
+bool are_equal_halves(const std::vector<uint64_t> &outputs) {
+  const auto middle =
+      outputs.begin() + static_cast<ptrdiff_t>(outputs.size() / 2);
+  return outputs.size() % 2 == 0 &&
+         std::accumulate(outputs.begin(), middle, uint64_t(0)) ==
+             std::accumulate(middle, outputs.end(), uint64_t(0));
+}
+
 std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,
                                          bool interleave, uint64_t panel) {
   if (interleave) {
-    size_t part = panel % 2;
-    uint64_t output = panel / 2 * panel_lanes;
-    return {{part, output, 0, std::min(panel_lanes, outputs[part] - output)}};
+    const size_t half = outputs.size() / 2, first = panel % 2 * half;
+    const auto begin = outputs.begin() + static_cast<ptrdiff_t>(first);
+    std::vector<PanelSegment> segments =
+        panel_segments({begin, begin + static_cast<ptrdiff_t>(half)},
+                       /*interleave=*/false, panel / 2);
+    for (PanelSegment &segment : segments)
+      segment.part += first;
+    return segments;
   }
   std::vector<PanelSegment> segments;
   uint64_t begin = panel * panel_lanes, end = begin + panel_lanes;

@@ -6,9 +6,9 @@
 // Lanes beyond N are zero.
 //
 // Parts are concatenated along N before the cut into panels, so that a panel
-// may hold the end of one part and the start of the next; or two equal parts
-// (gate and up) are interleaved panel by panel, each padded by itself, so that
-// the panels 2p and 2p + 1 hold the same outputs of both.
+// may hold the end of one part and the start of the next; or two equal halves
+// of the parts (gates and ups) are interleaved panel by panel, each padded by
+// itself, so that the panels 2p and 2p + 1 hold the same outputs of both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -98,6 +98,9 @@ struct PanelSegment {
   uint64_t lane;
   uint64_t count;
 };
+
+/// Whether parts with so many outputs may be interleaved.
+bool are_equal_halves(const std::vector<uint64_t> &outputs);
 
 /// Where the lanes of a panel come from; lanes in no segment are padding.
 std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,

@@ -83,9 +83,8 @@ void PanelsForm::check(const FormDescription &description) const {
   if (outputs != n)
     description.fail("has parts of " + std::to_string(outputs) +
                      " outputs, but n = " + std::to_string(n));
-  if (interleave &&
-      (parts.size() != 2 || parts[0].outputs() != parts[1].outputs()))
-    description.fail("interleaves something else than two equal parts");
+  if (interleave && !are_equal_halves(outputs_of(parts)))
+    description.fail("interleaves something else than two equal halves");
 }
 
 void PanelsForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
@@ -107,10 +106,7 @@ void PanelsForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
 }
 
 std::vector<PanelSegment> PanelsForm::segments(uint64_t panel) const {
-  std::vector<uint64_t> outputs;
-  for (const ParameterPart &part : parts)
-    outputs.push_back(part.outputs());
-  return panel_segments(outputs, interleave, panel);
+  return panel_segments(outputs_of(parts), interleave, panel);
 }
 
 /// Zeroes the lanes of a panel that belong to no output.

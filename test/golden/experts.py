@@ -10,6 +10,10 @@ MODULES = {"mixtral": ("mlp", "block_sparse_moe")}
 USUAL = ("gate_proj", "up_proj", "down_proj")
 
 
+def has_experts(config):
+    return bool(getattr(config, "num_experts_per_tok", None))
+
+
 def by_expert(weights, family):
     """Weights of a layer's experts, which transformers has as one tensor, as it stores them."""
     gate, up, down = NAMES.get(family, USUAL)
@@ -34,7 +38,7 @@ def by_expert(weights, family):
 def planted(model, tokens, logits_of):
     """Names of errors, and the logits that each leads to."""
     config = model.config
-    if not getattr(config, "num_experts_per_tok", None):
+    if not has_experts(config):
         return
 
     def changed(change):

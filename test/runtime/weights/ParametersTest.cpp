@@ -286,7 +286,7 @@ TEST_F(ParametersTest, RefusesMalformedDescriptions) {
   expect_contains(refuse_change("/layers", 0), "impossible size");
   expect_contains(refuse_change("/layers", UINT64_MAX), "impossible size");
   expect_contains(refuse_change("/first_layer", UINT64_MAX), "impossible size");
-  expect_contains(refuse_change("/interleave", true), "two equal parts");
+  expect_contains(refuse_change("/interleave", true), "two equal halves");
   expect_contains(refuse_change("/parts/0/shape", json{0, 2}), "positive");
   expect_contains(refuse_change("/parts/0/sources", json::array()),
                   "without sources");

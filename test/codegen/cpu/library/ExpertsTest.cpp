@@ -1,0 +1,171 @@
+//===- ExpertsTest.cpp - rows to experts and back -------------------------===//
+
+#include "test/codegen/cpu/library/ExpertsProblem.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace baton::test;
+
+namespace {
+
+struct Shape {
+  int64_t rows, k, count;
+};
+const Shape shapes[] = {{1, 1, 1},   {3, 2, 5},    {9, 3, 9},
+                        {6, 8, 128}, {2, 64, 100}, {40, 4, 17}};
+
+/// A row's scores in F64.
+std::vector<double> scores_of(const float *logits, int64_t count,
+                              int32_t scoring) {
+  std::vector<double> scores(count);
+  double most = *std::max_element(logits, logits + count), sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    scores[i] = scoring == BATON_SCORING_SOFTMAX
+                    ? std::exp(double(logits[i]) - most)
+                    : 1 / (1 + std::exp(-double(logits[i])));
+    sum += scores[i];
+  }
+  if (scoring == BATON_SCORING_SOFTMAX)
+    for (double &score : scores)
+      score /= sum;
+  return scores;
+}
+
+TEST(Experts, RowsGoToTheLargestLogits) {
+  Random random(1);
+  for (const auto &[rows, k, count] : shapes)
+    for (int32_t scoring : {BATON_SCORING_SOFTMAX, BATON_SCORING_SIGMOID})
+      for (bool normalize : {false, true}) {
+        const ExpertsProblem problem(random, rows, k, count);
+        const float factor = normalize ? 2.5f : 1.0f;
+        const auto routed = problem.route(baton_task_route, /*biased=*/false,
+                                          scoring, normalize, factor);
+        expect_guards_intact(routed.weights);
+        for (int64_t row = 0; row < rows; ++row) {
+          const float *logits = problem.logits.row(row);
+          std::vector<int32_t> order(count);
+          std::iota(order.begin(), order.end(), 0);
+          std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+            return logits[a] > logits[b];
+          });
+          order.resize(k);
+          std::sort(order.begin(), order.end());
+          const int32_t *chosen = routed.experts.data() + row * (k + 3);
+          ASSERT_TRUE(std::equal(order.begin(), order.end(), chosen))
+              << "row " << row;
+          EXPECT_EQ(chosen[k], -7);
+          const auto scores = scores_of(logits, count, scoring);
+          double sum = 0;
+          for (int32_t expert : order)
+            sum += scores[expert];
+          for (int64_t j = 0; j < k; ++j) {
+            const double expected =
+                scores[order[j]] / (normalize ? sum : 1) * factor;
+            EXPECT_NEAR(routed.weights.at(row, j), expected, 2e-6 * expected);
+          }
+        }
+      }
+}
+
+TEST(Experts, BiasChoosesButDoesNotWeigh) {
+  Random random(2);
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const auto routed = problem.route(baton_task_route, /*biased=*/true,
+                                      BATON_SCORING_SIGMOID, false, 1.0f);
+    for (int64_t row = 0; row < rows; ++row) {
+      const auto scores =
+          scores_of(problem.logits.row(row), count, BATON_SCORING_SIGMOID);
+      const int32_t *chosen = routed.experts.data() + row * (k + 3);
+      double least = std::numeric_limits<double>::infinity();
+      for (int64_t j = 0; j < k; ++j) {
+        EXPECT_TRUE(j == 0 || chosen[j - 1] < chosen[j]);
+        least = std::min(least, scores[chosen[j]] + problem.bias[chosen[j]]);
+        EXPECT_NEAR(routed.weights.at(row, j), scores[chosen[j]], 1e-6);
+      }
+      for (int32_t i = 0; i < count; ++i)
+        EXPECT_TRUE(std::find(chosen, chosen + k, i) != chosen + k ||
+                    scores[i] + problem.bias[i] <= least + 1e-6)
+            << "expert " << i;
+    }
+  }
+}
+
+TEST(Experts, ARowWithoutNumbersIsSeen) {
+  Random random(3);
+  ExpertsProblem problem(random, 3, 2, 5);
+  problem.logits.row(1)[4] = std::nanf("");
+  const auto routed = problem.route(baton_task_route, false,
+                                    BATON_SCORING_SIGMOID, true, 1.0f);
+  EXPECT_EQ(routed.experts[5], 0);
+  EXPECT_EQ(routed.experts[6], 1);
+  EXPECT_TRUE(std::isnan(routed.weights.at(1, 0)));
+  EXPECT_TRUE(std::isnan(routed.weights.at(1, 1)));
+  EXPECT_FALSE(std::isnan(routed.weights.at(2, 0)));
+}
+
+TEST(Experts, EachChoiceHasOnePlace) {
+  Random random(4);
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const auto experts = problem
+                             .route(baton_task_route, false,
+                                    BATON_SCORING_SOFTMAX, false, 1.0f)
+                             .experts;
+    const auto found = problem.dispatch(baton_task_dispatch, experts);
+    EXPECT_EQ(found.bounds[0], 0);
+    EXPECT_EQ(found.bounds[count], rows * k);
+    EXPECT_EQ(found.bounds[count + 1], -7);
+    EXPECT_EQ(found.choices[rows * k], -7);
+    for (int32_t expert = 0, place = 0; expert < count; ++expert) {
+      ASSERT_EQ(found.bounds[expert], place);
+      for (; place < found.bounds[expert + 1]; ++place) {
+        const int32_t choice = found.choices[place];
+        EXPECT_EQ(experts[choice / k * (k + 3) + choice % k], expert);
+        EXPECT_EQ(found.places[choice], place);
+        EXPECT_TRUE(place == found.bounds[expert] ||
+                    found.choices[place - 1] < choice);
+      }
+    }
+  }
+}
+
+TEST(Experts, AnExpertThatThereIsNotIsLeftOut) {
+  const ExpertsProblem problem = [] {
+    Random random(5);
+    return ExpertsProblem(random, 2, 2, 3);
+  }();
+  const std::vector<int32_t> experts = {0, 3, -7, -7, -7, -1, 2, -7, -7, -7};
+  const auto found = problem.dispatch(baton_task_dispatch, experts);
+  EXPECT_EQ(found.bounds, (std::vector<int32_t>{0, 1, 1, 2, -7}));
+}
+
+TEST(Experts, RowsComeBackWeighted) {
+  Random random(6);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t width : {1, 16, 37}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto routed = problem.route(baton_task_route, false,
+                                        BATON_SCORING_SOFTMAX, true, 1.0f);
+      const auto found = problem.dispatch(baton_task_dispatch, routed.experts);
+      const Buffer x = random.buffer(rows, width);
+      Buffer gathered(rows * k, width), out(rows, width);
+      baton_task_gather(gathered.data(), gathered.stride, x.data(), x.stride,
+                        found.choices.data(), rows * k, rows, k, width);
+      for (int64_t place = 0; place < rows * k; ++place)
+        expect_same_bits(gathered.row(place), x.row(found.choices[place] / k),
+                         width);
+      expect_guards_intact(gathered);
+      baton_task_combine(out.data(), out.stride, gathered.data(),
+                         gathered.stride, found.places.data(),
+                         routed.weights.data(), routed.weights.stride, rows,
+                         rows * k, k, width);
+      // Weights add up to 1.
+      expect_within(out, x.matrix(), [&](int64_t r, int64_t c) {
+        return 1e-6 * std::fabs(x.at(r, c)) + 1e-7;
+      });
+    }
+}
+
+} // namespace

@@ -1,0 +1,92 @@
+//===- ExpertsTwins.cpp - rows to experts and back ------------------------===//
+
+#include "test/codegen/cpu/library/ExpertsProblem.h"
+#include "test/codegen/cuda/library/Twins.h"
+
+using namespace baton::test;
+
+namespace {
+
+struct Shape {
+  int64_t rows, k, count;
+};
+const Shape shapes[] = {{1, 1, 1}, {3, 2, 5}, {6, 8, 128}, {40, 4, 17}};
+
+/// As numbers: as bits some would be NaNs.
+void append(std::vector<float> &words, const std::vector<int32_t> &numbers) {
+  words.insert(words.end(), numbers.begin(), numbers.end());
+}
+
+std::vector<int32_t> experts_of(const ExpertsProblem &problem) {
+  return problem
+      .route(baton_task_route, false, BATON_SCORING_SOFTMAX, true, 1.0f)
+      .experts;
+}
+
+} // namespace
+
+TWIN_TEST(baton_task_route) {
+  Random random(1);
+  for (const auto &[rows, k, count] : shapes)
+    for (int32_t scoring : {BATON_SCORING_SOFTMAX, BATON_SCORING_SIGMOID})
+      for (bool more : {false, true}) {
+        ExpertsProblem problem(random, rows, k, count);
+        if (rows > 3)
+          problem.logits.row(3)[count / 2] = std::nanf("");
+        twin.agree([&](auto body) {
+          auto routed = problem.route(body, more, scoring, more, 1.7f);
+          append(routed.weights.values, routed.experts);
+          return routed.weights.values;
+        });
+      }
+}
+
+TWIN_TEST(baton_task_dispatch) {
+  Random random(2);
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const std::vector<int32_t> experts = experts_of(problem);
+    twin.agree([&](auto body) {
+      const auto found = problem.dispatch(body, experts);
+      std::vector<float> words;
+      for (const auto *list : {&found.bounds, &found.choices, &found.places})
+        append(words, *list);
+      return words;
+    });
+  }
+}
+
+TWIN_TEST(baton_task_gather) {
+  Random random(3);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t width : {1, 16, 37}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto found =
+          problem.dispatch(baton_task_dispatch, experts_of(problem));
+      const Buffer x = random.buffer(rows, width);
+      twin.agree([&](auto body) {
+        Buffer out(rows * k, width);
+        body(out.data(), out.stride, x.data(), x.stride, found.choices.data(),
+             rows * k, rows, k, width);
+        return out;
+      });
+    }
+}
+
+TWIN_TEST(baton_task_combine) {
+  Random random(4);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t width : {1, 16, 37}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto found =
+          problem.dispatch(baton_task_dispatch, experts_of(problem));
+      const Buffer x = random.buffer(rows * k, width),
+                   weights = random.buffer(rows, k);
+      twin.agree([&](auto body) {
+        Buffer out(rows, width);
+        body(out.data(), out.stride, x.data(), x.stride, found.places.data(),
+             weights.data(), weights.stride, rows, rows * k, k, width);
+        return out;
+      });
+    }
+}
