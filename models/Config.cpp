@@ -231,8 +231,8 @@ Config::optionalIntegers(const char *name, int64_t least, int64_t most) const {
   std::vector<int64_t> result;
   bool isList = value->is_array();
   for (const json &entry : *value) {
-    isList = isList && entry.is_number_integer() && entry >= least &&
-             entry <= most;
+    isList =
+        isList && entry.is_number_integer() && entry >= least && entry <= most;
     if (!isList)
       break;
     result.push_back(entry.get<int64_t>());

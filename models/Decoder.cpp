@@ -153,16 +153,16 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
                                 const char *widthField, bool normalizes) {
   MixtureForm form;
   form.experts = config.integer(expertsField, 1, model::kMostExperts);
-  form.experts_of_row = config.integer(
-      "num_experts_per_tok", 1,
-      std::min<int64_t>(form.experts, model::kMostExpertsOfRow));
+  form.experts_of_row =
+      config.integer("num_experts_per_tok", 1,
+                     std::min<int64_t>(form.experts, model::kMostExpertsOfRow));
   form.width = config.integer(widthField, 1, kMaxDimension);
   form.activation = shape.activation;
   form.normalizes = normalizes;
   // Panels of weights are of 16 outputs, and each expert has panels of its own.
-  for (auto [name, size] : {std::pair<const char *, int64_t>{widthField,
-                                                             form.width},
-                            {"hidden_size", shape.width}})
+  for (auto [name, size] :
+       {std::pair<const char *, int64_t>{widthField, form.width},
+        {"hidden_size", shape.width}})
     if (size % 16)
       config.fail("'" + std::string(name) + "' is " + std::to_string(size) +
                   ", expected a multiple of 16 in a mixture of experts");
@@ -170,8 +170,9 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
   weights.add({shape.layers, form.experts, form.width, shape.width, 3});
   if (weights.isAbsurd())
     config.fail("'num_hidden_layers', '" + std::string(expertsField) + "', '" +
-                widthField + "' and 'hidden_size' together ask for more than "
-                             "2^42 weights");
+                widthField +
+                "' and 'hidden_size' together ask for more than "
+                "2^42 weights");
   if (config.optionalInteger("decoder_sparse_step", 1, kMaxLayers)
           .value_or(1) != 1)
     config.fail("decoder_sparse_step", "1: layers without experts beside "

@@ -1,8 +1,8 @@
 //===- Mixtral.cpp - importer of the Mixtral family -----------------------===//
 //
-// transformers' MixtralForCausalLM: Mistral's block with a mixture of experts in
-// the place of its feed-forward layer. The weights of a row's experts add up to
-// one.
+// transformers' MixtralForCausalLM: Mistral's block with a mixture of experts
+// in the place of its feed-forward layer. The weights of a row's experts add up
+// to one.
 //
 //===----------------------------------------------------------------------===//
 

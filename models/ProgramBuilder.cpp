@@ -179,14 +179,13 @@ Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
       /*bias=*/Value(), ScoringAttr::get(builder.getContext(), form.scoring),
       form.normalizes ? builder.getUnitAttr() : UnitAttr(),
       builder.getF32FloatAttr(1.0f));
-  auto dispatch = builder.create<DispatchOp>(
-      locate(module + ".dispatch"),
-      type({form.experts + 1}).withElementType(i32), choices, choices,
-      route.getExperts());
-  Value places =
-      builder.create<GatherOp>(locate(module + ".gather"),
-                               type({kRows, k, width}), x,
-                               dispatch.getChoices());
+  auto dispatch =
+      builder.create<DispatchOp>(locate(module + ".dispatch"),
+                                 type({form.experts + 1}).withElementType(i32),
+                                 choices, choices, route.getExperts());
+  Value places = builder.create<GatherOp>(locate(module + ".gather"),
+                                          type({kRows, k, width}), x,
+                                          dispatch.getChoices());
   places = builder.create<GroupedGatedLinearOp>(
       locate(module + ".experts.gate_up"), type({kRows, k, form.width}), places,
       dispatch.getBounds(), weightOf(form.gate, form.width, width),
@@ -216,8 +215,8 @@ Value ProgramBuilder::multiply(StringRef name, Value lhs, Value rhs) {
 Value ProgramBuilder::gateRows(StringRef name, Value x, Value gate) {
   x = splitHeads((name + ".row").str(), x, 1);
   x = builder.create<GateOp>(locate(name), x.getType(), x, gate);
-  return builder.create<ReshapeOp>(
-      locate(name + ".rows"), type({shapeOf(x)[0], shapeOf(x)[2]}), x);
+  return builder.create<ReshapeOp>(locate(name + ".rows"),
+                                   type({shapeOf(x)[0], shapeOf(x)[2]}), x);
 }
 
 Value ProgramBuilder::softcap(const Twine &name, Value x, float limit) {

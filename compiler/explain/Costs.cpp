@@ -87,6 +87,15 @@ bool explain::isTrained(event::BufferOp buffer) {
   return hasRole(buffer, "parameter");
 }
 
+/// A task's coordinates, and the numbers that tables may have for it.
+static SmallVector<int64_t> withEntries(event::PhaseOp phase,
+                                        ArrayRef<int64_t> task,
+                                        ArrayRef<int64_t> symbols) {
+  SmallVector<int64_t> coordinates(task);
+  llvm::append_range(coordinates, event::typicalEntries(phase, task, symbols));
+  return coordinates;
+}
+
 namespace {
 
 /// [low, high) in each dimension of a buffer.
@@ -200,6 +209,9 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
       continue;
     }
     firstStateRow = std::max(firstStateRow, body->firstStateRow);
+    // Where no row goes to an expert, nobody reads its weights.
+    if (isProduct(call) && body->flops == 0)
+      continue;
     for (const bodies::WeightRead &read : body->weights)
       addWeight(call, read.weight, read.elements, read.isGathered, coordinates,
                 cost);
@@ -255,9 +267,7 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
   hulls.resize(phase.getAccesses().size());
   double allWeightBytes = 0;
   for (ArrayRef<int64_t> task : tasks) {
-    SmallVector<int64_t> coordinates(task);
-    llvm::append_range(coordinates,
-                       event::typicalEntries(phase, task, symbols));
+    SmallVector<int64_t> coordinates = withEntries(phase, task, symbols);
     Cost cost;
     firstStateRow = 0;
     addCalls(coordinates, cost);
@@ -360,7 +370,10 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
       // An embedding reads a few rows of what a linear reads whole.
       if (!panels || (bodies::lookUp(call) && !isProduct(call)))
         continue;
-      if (std::optional<int64_t> elements = panels.countElements())
+      // A row reads the weights of its own experts.
+      const bool isGrouped = !phase.getEntries().empty();
+      std::optional<int64_t> elements = panels.countElements();
+      if (elements && !isGrouped)
         costs.bytes += repeat * *elements * bytesOf(panels.getElement());
       auto blocks = mlir::dyn_cast<event::BlocksAttr>(panels.getFormAttr());
       costs.dtypes.insert(blocks ? blocks.getFormats().str()
@@ -369,10 +382,17 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
           bodies::dynCall<bodies::IntegerLinearCall>(call) ||
           bodies::dynCall<bodies::IntegerGatedLinearCall>(call);
       double flops = 0;
-      for (ArrayRef<int64_t> task : tasksOf(phase, step))
-        if (std::optional<bodies::BodyCost> body =
-                costOfTask(call, task, symbols))
-          flops += body->flops;
+      for (ArrayRef<int64_t> task : tasksOf(phase, step)) {
+        std::optional<bodies::BodyCost> body =
+            costOfTask(call, withEntries(phase, task, symbols), symbols);
+        if (!body)
+          continue;
+        flops += body->flops;
+        if (isGrouped && body->flops > 0)
+          for (const bodies::WeightRead &read : body->weights)
+            costs.bytes +=
+                repeat * read.elements * bytesOf(panels.getElement());
+      }
       costs.flops += repeat * flops;
       if (outputsOnly)
         costs.flopsPerOutput += repeat * flops;

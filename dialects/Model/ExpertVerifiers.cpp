@@ -35,8 +35,8 @@ static LogicalResult expectIntegers(Operation *op, StringRef what, Value value,
 static LogicalResult expectChoices(Operation *op, StringRef what, Value value) {
   ArrayRef<int64_t> shape = shapeOf(value);
   if (shape.size() != 2 || shape[0] != kRows || isSymbol(shape[1]))
-    return op->emitOpError() << what << " have shape " << text(shape)
-                             << ", expected [rows, k]";
+    return op->emitOpError()
+           << what << " have shape " << text(shape) << ", expected [rows, k]";
   return expectInteger32(op, what, value);
 }
 
@@ -83,8 +83,8 @@ LogicalResult DispatchOp::verify() {
   if (failed(expectChoices(*this, "experts", getExperts())) ||
       failed(expectIntegers(*this, "choices", getChoices(),
                             shapeOf(getExperts()))) ||
-      failed(expectIntegers(*this, "places", getPlaces(),
-                            shapeOf(getExperts()))))
+      failed(
+          expectIntegers(*this, "places", getPlaces(), shapeOf(getExperts()))))
     return failure();
   ArrayRef<int64_t> bounds = shapeOf(getBounds());
   if (bounds.size() != 1 || isSymbol(bounds[0]) || bounds[0] < 2)

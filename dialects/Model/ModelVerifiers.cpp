@@ -235,10 +235,9 @@ static LogicalResult verifyBlocksOfWeights(ParameterOp op) {
 }
 
 bool ParameterOp::isOfExperts() {
-  return llvm::any_of(getSources().getAsRange<StringAttr>(),
-                      [](StringAttr source) {
-                        return source.getValue().contains(kExpert);
-                      });
+  return llvm::any_of(
+      getSources().getAsRange<StringAttr>(),
+      [](StringAttr source) { return source.getValue().contains(kExpert); });
 }
 
 static LogicalResult verifyExperts(ParameterOp op) {
@@ -246,8 +245,8 @@ static LogicalResult verifyExperts(ParameterOp op) {
     return success();
   for (auto source : op.getSources().getAsRange<StringAttr>())
     if (!source.getValue().contains(kExpert))
-      return op.emitOpError() << "'" << source.getValue()
-                              << "' names no expert, as others do";
+      return op.emitOpError()
+             << "'" << source.getValue() << "' names no expert, as others do";
   if (shapeOf(op.getResult()).size() != 3 || op.getTransposed() ||
       op.getBlocks() || op.getShards())
     return op.emitOpError() << "tensors of experts are matrices, neither "
@@ -268,8 +267,7 @@ LogicalResult ParameterOp::verify() {
   }
   if (failed(expectStatic(*this, "the type", getResult())) ||
       failed(expectWeight(*this, "the type", getResult())) ||
-      failed(verifyBlocksOfWeights(*this)) ||
-      failed(verifyExperts(*this)))
+      failed(verifyBlocksOfWeights(*this)) || failed(verifyExperts(*this)))
     return failure();
   if (getTransposed() && shapeOf(getResult()).size() != 2)
     return emitOpError() << "transposed needs two dimensions";

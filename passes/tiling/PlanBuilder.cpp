@@ -525,8 +525,7 @@ void PlanBuilder::table(const View &view, int64_t low, AffineExpr high,
   };
   builder.create<event::TableOp>(
       location, FlatSymbolRefAttr::get(view.buffer), bound(constant(low)),
-      bound(high),
-      event::TablePropertyAttr::get(context(), property));
+      bound(high), event::TablePropertyAttr::get(context(), property));
 }
 
 View PlanBuilder::tokens(Location location) {

@@ -7,8 +7,7 @@ using namespace baton::cpu;
 
 namespace {
 
-template <typename Value>
-BATON_INLINE Real sum_of(int64_t count, Value value) {
+template <typename Value> BATON_INLINE Real sum_of(int64_t count, Value value) {
   alignas(64) Real partial[lanes] = {};
   for (int64_t i = 0; i < count; ++i)
     partial[i % lanes] += value(i);
@@ -88,13 +87,12 @@ baton_task_route(int32_t *__restrict experts, int64_t experts_stride,
     Real *weight = weights + row * weights_stride;
     const RowScores scores(own, count, scoring);
     const bool is_number =
-        bias ? choose(chosen, k, count,
-                      [&](int64_t i) BATON_INLINE_LAMBDA {
-                        return scores.of(i) + bias[i];
-                      })
-             : choose(chosen, k, count, [&](int64_t i) BATON_INLINE_LAMBDA {
-                 return own[i];
-               });
+        bias
+            ? choose(chosen, k, count,
+                     [&](int64_t i)
+                         BATON_INLINE_LAMBDA { return scores.of(i) + bias[i]; })
+            : choose(chosen, k, count,
+                     [&](int64_t i) BATON_INLINE_LAMBDA { return own[i]; });
     for (int64_t j = 0; j < k; ++j) {
       if (!is_number)
         chosen[j] = static_cast<int32_t>(j);
@@ -148,20 +146,19 @@ BATON_TASK void baton_task_gather(Real *__restrict out, int64_t out_stride,
   for (int64_t row = 0; row < rows; ++row) {
     const Real *source = x + choices[row] / k * x_stride;
     Real *destination = out + row * out_stride;
-    for_each_vector(width,
-                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                      store(destination + first, load(source + first, count),
-                            count);
-                    });
+    for_each_vector(
+        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+          store(destination + first, load(source + first, count), count);
+        });
   }
 }
 
-BATON_TASK void
-baton_task_combine(Real *__restrict out, int64_t out_stride,
-                   const Real *__restrict x, int64_t x_stride,
-                   const int32_t *__restrict places,
-                   const Real *__restrict weights, int64_t weights_stride,
-                   int64_t rows, int64_t, int64_t k, int64_t width) {
+BATON_TASK void baton_task_combine(Real *__restrict out, int64_t out_stride,
+                                   const Real *__restrict x, int64_t x_stride,
+                                   const int32_t *__restrict places,
+                                   const Real *__restrict weights,
+                                   int64_t weights_stride, int64_t rows,
+                                   int64_t, int64_t k, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const int32_t *own = places + row * k;
     const Real *weight = weights + row * weights_stride;

@@ -128,9 +128,8 @@ BATON_DEVICE void baton_task_route(int32_t *experts, int64_t experts_stride,
       weight[j] = is_number ? scores.of(chosen[j]) : baton::cuda::quiet_nan();
     }
     const float sum =
-        normalize
-            ? baton::cuda::sum_of(k, [&](int64_t j) { return weight[j]; })
-            : 1.0f;
+        normalize ? baton::cuda::sum_of(k, [&](int64_t j) { return weight[j]; })
+                  : 1.0f;
     for (int64_t j = 0; j < k; ++j)
       weight[j] = weight[j] / sum * factor;
   }
@@ -157,12 +156,11 @@ BATON_DEVICE void baton_task_dispatch(int32_t *bounds, int32_t *choices,
   for (int64_t expert = baton_thread(); expert < count;
        expert += baton_threads()) {
     int32_t place = bounds[expert];
-    baton::cuda::for_each_choice(experts, experts_stride, rows, k, expert,
-                                 [&](int64_t choice) {
-                                   choices[place] =
-                                       static_cast<int32_t>(choice);
-                                   places[choice] = place++;
-                                 });
+    baton::cuda::for_each_choice(
+        experts, experts_stride, rows, k, expert, [&](int64_t choice) {
+          choices[place] = static_cast<int32_t>(choice);
+          places[choice] = place++;
+        });
   }
 }
 

@@ -59,12 +59,11 @@ static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
-  View experts = tiler.bufferFor(op.getExperts(),
-                                 plan.uniqueName(name + ".experts")),
-       weights = tiler.bufferFor(op.getWeights(),
-                                 plan.uniqueName(name + ".weights"));
-  RowTiles tiles(tiler, logits.type,
-                 tiler.rowsOf(op, plan.tiles().plainRows));
+  View experts =
+           tiler.bufferFor(op.getExperts(), plan.uniqueName(name + ".experts")),
+       weights =
+           tiler.bufferFor(op.getWeights(), plan.uniqueName(name + ".weights"));
+  RowTiles tiles(tiler, logits.type, tiler.rowsOf(op, plan.tiles().plainRows));
   PhaseBuilder phase =
       plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
   auto rowsOf = [&](const View &view) {
@@ -97,8 +96,8 @@ static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
                 count = typeOf(op.getBounds()).getDimension(0) - 1;
   auto table = [&](Value value, const char *what, AffineExpr end,
                    event::TableProperty property) {
-    View view = plan.places(plan.uniqueName(name + what), typeOf(value),
-                            op.getLoc());
+    View view =
+        plan.places(plan.uniqueName(name + what), typeOf(value), op.getLoc());
     plan.table(view, 0, end, property, op.getLoc());
     tiler.views[value] = view;
     return view;
@@ -146,14 +145,13 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
   phase.reads(x, all);
   phase.reads(choices, chosen);
   phase.writes(out, made);
-  phase.call("gather",
-             {phase.address(out, made), phase.stride(out, 0),
-              phase.address(x, all), phase.stride(x, 0),
-              phase.address(choices, chosen),
-              phase.count({phase.constant(size),
-                           places - phase.coordinate(0) * size}),
-              phase.count({phase.rows()}), phase.integer(k),
-              phase.integer(x.type.getDimension(1))});
+  phase.call(
+      "gather",
+      {phase.address(out, made), phase.stride(out, 0), phase.address(x, all),
+       phase.stride(x, 0), phase.address(choices, chosen),
+       phase.count({phase.constant(size), places - phase.coordinate(0) * size}),
+       phase.count({phase.rows()}), phase.integer(k),
+       phase.integer(x.type.getDimension(1))});
   return success();
 }
 
@@ -182,8 +180,7 @@ GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
           name, op->getLoc(),
           {tiler.plan.constant(typeOf(boundsValue).getDimension(0) - 1),
            tiler.plan.constant(ceilDiv(columns, width))},
-          {typeOf(boundsValue).getDimension(0) - 1,
-           ceilDiv(columns, width)})) {
+          {typeOf(boundsValue).getDimension(0) - 1, ceilDiv(columns, width)})) {
   AffineExpr expert = phase.coordinate(0), tile = phase.coordinate(1);
   SmallVector<AffineExpr> ends =
       phase.entries(tiler.viewOf(boundsValue), {expert, expert + 1});
@@ -223,9 +220,9 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
-  GroupedProduct product(
-      op, op.getBounds(),
-      bodies::gatedColumns(tiler.plan.tiles().linearColumns), tiler, name);
+  GroupedProduct product(op, op.getBounds(),
+                         bodies::gatedColumns(tiler.plan.tiles().linearColumns),
+                         tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
   phase.call(

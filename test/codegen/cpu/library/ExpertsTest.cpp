@@ -46,8 +46,8 @@ TEST(Experts, RowsGoToTheLargestLogits) {
           const float *logits = problem.logits.row(row);
           std::vector<int32_t> order(count);
           std::iota(order.begin(), order.end(), 0);
-          std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-            return logits[a] > logits[b];
+          std::sort(order.begin(), order.end(), [&](int a, int b) {
+            return std::pair(-logits[a], a) < std::pair(-logits[b], b);
           });
           order.resize(k);
           std::sort(order.begin(), order.end());
@@ -96,8 +96,8 @@ TEST(Experts, ARowWithoutNumbersIsSeen) {
   Random random(3);
   ExpertsProblem problem(random, 3, 2, 5);
   problem.logits.row(1)[4] = std::nanf("");
-  const auto routed = problem.route(baton_task_route, false,
-                                    BATON_SCORING_SIGMOID, true, 1.0f);
+  const auto routed =
+      problem.route(baton_task_route, false, BATON_SCORING_SIGMOID, true, 1.0f);
   EXPECT_EQ(routed.experts[5], 0);
   EXPECT_EQ(routed.experts[6], 1);
   EXPECT_TRUE(std::isnan(routed.weights.at(1, 0)));
@@ -109,10 +109,10 @@ TEST(Experts, EachChoiceHasOnePlace) {
   Random random(4);
   for (const auto &[rows, k, count] : shapes) {
     const ExpertsProblem problem(random, rows, k, count);
-    const auto experts = problem
-                             .route(baton_task_route, false,
-                                    BATON_SCORING_SOFTMAX, false, 1.0f)
-                             .experts;
+    const auto experts =
+        problem
+            .route(baton_task_route, false, BATON_SCORING_SOFTMAX, false, 1.0f)
+            .experts;
     const auto found = problem.dispatch(baton_task_dispatch, experts);
     EXPECT_EQ(found.bounds[0], 0);
     EXPECT_EQ(found.bounds[count], rows * k);
