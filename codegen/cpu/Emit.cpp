@@ -69,7 +69,8 @@ emit(ArrayRef<plan::ProgramLayout> layouts, bool isTable, StringRef metadata,
                         !isTable ? "baton_make_host_execution"
                         : first->hasAttr("event.stages")
                             ? "baton_make_decoding_stage"
-                            : "baton_make_stage_execution");
+                            : "baton_make_stage_execution",
+                        first->hasAttr("event.batch"));
   ProgramTypes types(context);
   CalledBodies called(*module);
   std::vector<std::string> symbols;

@@ -32,12 +32,16 @@ static void defineTable(Module &module, StringRef name,
 }
 
 void baton::plan::emitDescription(Module &module, StringRef metadata,
-                                  StringRef factory) {
+                                  StringRef factory, bool holdsManySequences) {
   LLVMContext &context = module.getContext();
   define(module, "baton_metadata", bytes(module, metadata));
   define(module, "baton_metadata_size",
          ConstantInt::get(Type::getInt64Ty(context), metadata.size()));
   define(module, "baton_execution_factory", declare(module, factory));
+  Constant *commands = ConstantPointerNull::get(PointerType::get(context, 0));
+  if (holdsManySequences)
+    commands = declare(module, "baton_all_batch_commands");
+  define(module, "baton_batch_commands", commands);
 }
 
 void baton::plan::emitCubins(Module &module, ArrayRef<StringRef> cubins) {

@@ -9,6 +9,12 @@ namespace baton {
 
 namespace {
 
+/// Logits that are changed by more might not be finite any more, which would
+/// look like a fault of the model.
+constexpr double largest_change = 1e9;
+
+bool is_change(double value) { return std::abs(value) <= largest_change; }
+
 std::optional<std::string> find_token_fault(const std::string &key,
                                             int32_t token,
                                             const BatchCapacities &shape) {
@@ -27,13 +33,14 @@ std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
     return "top_p: expected a probability above 0 and at most 1";
   if (!(sampling.min_p >= 0 && sampling.min_p <= 1))
     return "min_p: expected a probability from 0 to 1";
-  if (!std::isfinite(sampling.repetition_penalty) ||
-      sampling.repetition_penalty <= 0)
-    return "repetition_penalty: expected a number above 0; 1 changes nothing";
-  if (!std::isfinite(sampling.presence_penalty))
-    return "presence_penalty: expected a finite number";
-  if (!std::isfinite(sampling.frequency_penalty))
-    return "frequency_penalty: expected a finite number";
+  if (!is_change(sampling.repetition_penalty) ||
+      sampling.repetition_penalty < 1 / largest_change)
+    return "repetition_penalty: expected a number from 1e-9 to 1e9; 1 changes "
+           "nothing";
+  if (!is_change(sampling.presence_penalty))
+    return "presence_penalty: expected a number from -1e9 to 1e9";
+  if (!is_change(sampling.frequency_penalty))
+    return "frequency_penalty: expected a number from -1e9 to 1e9";
   if (const uint32_t most = shape.max_changes - shape.max_positions;
       sampling.logit_bias.size() > most)
     return "logit_bias: " + std::to_string(sampling.logit_bias.size()) +
@@ -41,8 +48,8 @@ std::optional<std::string> find_sampling_fault(const SamplingOptions &sampling,
   for (const SamplingOptions::Bias &bias : sampling.logit_bias) {
     if (auto fault = find_token_fault("logit_bias", bias.token, shape))
       return fault;
-    if (!std::isfinite(bias.bias))
-      return "logit_bias: expected finite numbers";
+    if (!is_change(bias.bias))
+      return "logit_bias: expected numbers from -1e9 to 1e9";
   }
   return std::nullopt;
 }

@@ -29,15 +29,12 @@ std::optional<std::string> read_python_literal(std::string_view text);
 /// Finds the end of either, byte by byte.
 class LanguageCallScanner {
 public:
-  explicit LanguageCallScanner(bool braces) : braces(braces) {}
-
   /// True once the byte is the last of a call.
   bool push(char byte);
 
 private:
   bool push_in_string(char byte);
 
-  bool braces;
   int depth = 0;
   /// The quote of the string that is open, or 0; '<' stands for Gemma's.
   char quote = 0;

@@ -35,7 +35,7 @@ public:
         reasoning_open(format.reasoning_open),
         reasoning_close(format.reasoning_close),
         header_open(format.header_open), parameter_open(format.parameter_open),
-        object(false), scanner(false) {
+        object(false) {
     if (options.start == OutputStart::Header)
       mode = Mode::Header;
     if (options.start == OutputStart::Reasoning) {
@@ -277,7 +277,7 @@ private:
       break;
     case CallShape::Python:
     case CallShape::Braces:
-      scanner = LanguageCallScanner(format.shape == CallShape::Braces);
+      scanner = LanguageCallScanner();
       call_text.clear();
       mode = Mode::Language;
       break;

@@ -6,8 +6,9 @@
 // - Properties come in the schema's order (then those that are only required),
 //   optional ones may be left out, and what else is allowed comes last.
 // - Numbers have the digits that json_text.h says, and no exponent where they
-//   have bounds; whitespace is as JsonSchemaOptions say; the members of enum
-//   and the names of properties have their shortest spelling.
+//   have bounds; integers are of digits only; whitespace is as
+//   JsonSchemaOptions say; the members of enum and the names of properties have
+//   their shortest spelling.
 // - With JsonSchemaOptions::strict objects and arrays are closed unless the
 //   schema opens them.
 //

@@ -230,9 +230,6 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
 
 void batch_command(const Metadata &metadata,
                    const BatchCommandOptions &options) {
-  if (!metadata.batch)
-    throw Error(std::string(options.scores ? "score" : "batch") +
-                ": this program holds one sequence; compile with --max-batch");
   on_decode_ranks(
       metadata, options.run, options,
       [&](const DecodeRanks &ranks) { run_batch(metadata, options, ranks); });

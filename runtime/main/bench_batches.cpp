@@ -180,9 +180,6 @@ std::string find_difference(const Metadata &metadata,
 }
 
 void check_options(const Metadata &metadata, const BenchOptions &options) {
-  if (!metadata.batch)
-    throw Error("bench: --batch: this program holds one sequence; compile "
-                "with --max-batch");
   for (auto [flag, is_given] :
        {std::pair("--profile", options.profile),
         std::pair("--logits", options.logits.has_value()),

@@ -18,7 +18,7 @@
 #include "runtime/execute/execution.h"
 #include "runtime/execute/machine_speed.h"
 #include "runtime/execute/npy.h"
-#include "runtime/main/bench_batches.h"
+#include "runtime/main/batch_commands.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
@@ -537,7 +537,7 @@ std::string result_text(const Metadata &metadata, const BenchOptions &options,
 void bench_command(const Metadata &metadata, const BenchOptions &options) {
   check_request(metadata, options);
   if (!options.batch.empty())
-    return bench_batches(metadata, options);
+    return batch_commands("bench: --batch").bench(metadata, options);
   Measurements measured = measure_all(metadata, options);
   if (options.json) {
     print(result_json(metadata, options, measured).dump() + "\n");

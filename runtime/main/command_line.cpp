@@ -4,6 +4,7 @@
 
 #include "runtime/comm/message_passing.h"
 #include "runtime/error.h"
+#include "runtime/main/batch_commands.h"
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
@@ -773,20 +774,29 @@ public:
         "batch", "Continue many texts at once; of programs compiled with "
                  "--max-batch");
     add_batch_options(*batching, batch, program);
-    batching->callback(
-        [this] { command = [this] { batch_command(this->metadata, batch); }; });
+    batching->callback([this] {
+      command = [this] {
+        batch_commands("batch").batch(this->metadata, batch);
+      };
+    });
     CLI::App *judging = application.add_subcommand(
         "score", "Say how likely continuations of texts are; of programs "
                  "compiled with --max-batch");
     add_score_options(*judging, score, program);
-    judging->callback(
-        [this] { command = [this] { batch_command(this->metadata, score); }; });
+    judging->callback([this] {
+      command = [this] {
+        batch_commands("score").batch(this->metadata, score);
+      };
+    });
     CLI::App *serving = application.add_subcommand(
         "serve", "Serve the model over HTTP; of programs compiled with "
                  "--max-batch");
     add_serve_options(*serving, serve, program);
-    serving->callback(
-        [this] { command = [this] { serve_command(this->metadata, serve); }; });
+    serving->callback([this] {
+      command = [this] {
+        batch_commands("serve").serve(this->metadata, serve);
+      };
+    });
     CLI::App *measuring = application.add_subcommand(
         "bench", "Measure speed, against what this machine can do");
     add_bench_options(*measuring, bench, program);

@@ -163,9 +163,6 @@ void serve_command(const Metadata &metadata, const ServeOptions &options) {
   // Of this program nothing is used but its server.
   if (options.models)
     return run_router(options);
-  if (!metadata.batch)
-    throw Error("serve: this program holds one sequence; compile with "
-                "--max-batch");
   on_decode_ranks(
       metadata, options.run, options,
       [&](const DecodeRanks &ranks) { run_server(metadata, options, ranks); });

@@ -167,7 +167,7 @@ SEES_PROGRAMS = {
     "hybrid_sharding": GIVEN, "hyper": OTHERS,
     "installed": OTHERS, "kernel_cache": OTHERS, "layouts": OTHERS, "loss_parts": GIVEN,
     "mesh_parallel": OTHERS, "nccl_driver": GIVEN, "object_cache": OTHERS,
-    "perfetto": GIVEN, "pipeline_parallel": GIVEN, "planted": OTHERS, "python_program": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "serve": OTHERS, "serve_load": OTHERS, "serve_models": OTHERS, "serve_page": OTHERS, "soak": GIVEN,
+    "perfetto": GIVEN, "pipeline_parallel": GIVEN, "planted": OTHERS, "python_program": OTHERS, "recompute": OTHERS, "rolled": OTHERS, "sanitize": OTHERS, "serve": OTHERS, "serve_load": OTHERS, "serve_models": OTHERS, "serve_page": OTHERS, "serve_schemas": OTHERS, "soak": GIVEN,
     "targets": GIVEN, "tensor_parallel": GIVEN, "touched_memory": OTHERS, "trace": GIVEN,
     "train": GIVEN, "train_16bit": GIVEN, "train_data": OTHERS, "train_endings": GIVEN, "train_f64": OTHERS, "train_gradients": GIVEN,
     "train_optimizers": OTHERS, "train_progress": GIVEN, "train_ranks": GIVEN, "train_sanitize": OTHERS,

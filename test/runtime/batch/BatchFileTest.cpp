@@ -181,6 +181,18 @@ TEST_F(BatchFileTest, NamesWhatIsWrong) {
             R"(logit_bias: "x" is not a token id)");
   EXPECT_EQ(with(R"("prompt": "a", "logit_bias": {"1": 1, "01": 1})"),
             "logit_bias: token 1 is there twice");
+  // Logits stay finite.
+  EXPECT_EQ(with(R"("prompt": "a", "logit_bias": {"1": 1e300})"),
+            "logit_bias: expected numbers from -1e9 to 1e9");
+  EXPECT_EQ(with(R"("prompt": "a", "presence_penalty": -1e10)"),
+            "presence_penalty: expected a number from -1e9 to 1e9");
+  EXPECT_EQ(with(R"("prompt": "a", "frequency_penalty": 1e300)"),
+            "frequency_penalty: expected a number from -1e9 to 1e9");
+  for (const char *penalty : {"0", "1e-300", "1e10"})
+    EXPECT_EQ(
+        with(std::string(R"("prompt": "a", "repetition_penalty": )") + penalty),
+        "repetition_penalty: expected a number from 1e-9 to 1e9; 1 "
+        "changes nothing");
   std::string tokens = "[1";
   for (int i = 1; i < 200; ++i)
     tokens += ",1";

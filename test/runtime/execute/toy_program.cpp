@@ -3,6 +3,7 @@
 #include "toy_program.h"
 
 #include "runtime/execute/host_execution.h"
+#include "runtime/main/batch_commands.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
@@ -202,6 +203,7 @@ extern "C" void baton_program(BatonContext *context, uint32_t worker,
            "kv_bytes_per_position": 4}})"
 
 extern "C" {
+extern const baton::BatchCommands *const baton_batch_commands = nullptr;
 extern const baton::ExecutionFactory baton_execution_factory =
     baton_make_host_execution;
 extern const char baton_metadata[] = TOY_METADATA;

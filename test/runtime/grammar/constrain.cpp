@@ -4,13 +4,16 @@
 //
 //   {"schema": ..., or "regex", "gbnf": "...", or "json_object": true,
 //    "whitespace": "none" | "single" | "any", "strict": true,
-//    "texts": [...], "samples": 3, "seed": 1}
-//   {"accepts": [...], "samples": [...]}, or {"error": "..."}
+//    "texts": [...], "samples": 3, "seed": 1, "beginnings": [...]}
+//   {"accepts": [...], "samples": [...], "finished": [...]}, or {"error":
+//   "..."}
 //
 // Texts are given to a matcher byte by byte, and besides in the longest tokens;
 // if the two disagree, or a mask does with what is accepted, the answer is an
 // error. Samples are of tokens chosen at random, all that are allowed alike,
 // until "length" tokens (100); then tokens that close something come first.
+// Beginnings are finished in the same way, with such tokens at once; null is
+// one that no text begins with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -137,17 +140,30 @@ bool accepts(const TokenConstraint &constraint, const Vocabulary &vocabulary,
   return taken;
 }
 
-/// Nothing where it did not end.
+/// Nothing where it did not end, or nothing begins so. `words` are what an end
+/// may need beside what closes something.
 json sample(const TokenConstraint &constraint, const Vocabulary &vocabulary,
-            std::mt19937 &random, int length) {
+            std::mt19937 &random, int length, int most, std::string text = "",
+            const std::vector<std::string> &words = {}) {
   static const std::string closers = "\"}]0";
   Session session(constraint, vocabulary);
-  std::string text;
-  for (int count = 0; count < 20 * length; ++count) {
+  for (const char byte : text)
+    if (!session.accept(static_cast<uint8_t>(byte)))
+      return nullptr;
+  for (int count = 0; count < most; ++count) {
     std::vector<int32_t> allowed;
     if (count > length) {
       if (session.allows(vocabulary.stop))
         return text;
+      if (!words.empty() && random() % 2 == 0) {
+        for (const char byte : words[random() % words.size()]) {
+          if (!session.allows(static_cast<uint8_t>(byte)))
+            break;
+          session.accept(static_cast<uint8_t>(byte));
+          text += byte;
+        }
+        continue;
+      }
       for (const char closer : closers)
         if (session.allows(closer) && random() % 4 != 0)
           allowed.push_back(closer);
@@ -191,10 +207,17 @@ json answer(const json &question, const Vocabulary &vocabulary) {
       accepted.push_back(
           accepts(*constraint, vocabulary, text.get<std::string>()));
     std::mt19937 random(question.value("seed", 1u));
+    const int length = question.value("length", 100);
     for (int count = question.value("samples", 0); count > 0; --count)
-      samples.push_back(sample(*constraint, vocabulary, random,
-                               question.value("length", 100)));
-    return {{"accepts", accepted}, {"samples", samples}};
+      samples.push_back(
+          sample(*constraint, vocabulary, random, length, 20 * length));
+    json finished = json::array();
+    for (const json &text : question.value("beginnings", json::array()))
+      finished.push_back(sample(
+          *constraint, vocabulary, random, 0, 10'000, text.get<std::string>(),
+          question.value("words", std::vector<std::string>{})));
+    return {
+        {"accepts", accepted}, {"samples", samples}, {"finished", finished}};
   } catch (const Error &error) {
     return {{"error", error.what()}};
   } catch (const Disagreement &error) {

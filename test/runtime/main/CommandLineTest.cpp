@@ -338,6 +338,14 @@ TEST_F(CommandLineTest, OtherErrorsNameWhatIsWrong) {
   expect_error(run({"batch", "--requests=a", "--out=b"}),
                "batch: this program holds one sequence; compile with "
                "--max-batch");
+  expect_error(run({"score", "--requests=a", "--out=b"}),
+               "score: this program holds one sequence");
+  expect_error(run({"serve", "--weights=a"}),
+               "serve: this program holds one sequence");
+  expect_error(run({"serve", "--models=a"}),
+               "serve: this program holds one sequence");
+  expect_error(run({"bench", "--batch=2", "--prefill=2", "--decode=2"}),
+               "bench: --batch: this program holds one sequence");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1"}),
                "--weights");
   expect_error(run({"generate", "--tokens=1", "--max-new-tokens=1", "--weights",
@@ -612,6 +620,19 @@ TEST_F(CommandLineTest, EveryVariantOfTheArchivesRuns) {
     EXPECT_EQ(result.output, std::string(chain) + "\n");
     EXPECT_EQ(result.errors, "");
   }
+}
+
+TEST_F(CommandLineTest, ProgramsOfOneSequenceHaveNoServer) {
+  const auto contains = [](const std::string &path, std::string_view words) {
+    std::ifstream stream(path, std::ios::binary);
+    std::stringstream bytes;
+    bytes << stream.rdbuf();
+    return bytes.str().find(words) != std::string::npos;
+  };
+  const std::string program = std::string(BATON_TOY_PROGRAM_VARIANTS) + "plain";
+  EXPECT_TRUE(contains(program, "--max-batch"));
+  EXPECT_FALSE(contains(program, "guided_regex"));
+  EXPECT_FALSE(contains(program, "additionalProperties"));
 }
 #endif
 

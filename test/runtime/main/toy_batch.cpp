@@ -8,6 +8,7 @@
 
 #include "../batch/paged_numbers.h"
 #include "runtime/execute/host_execution.h"
+#include "runtime/main/batch_commands.h"
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
 
@@ -130,6 +131,8 @@ extern "C" void baton_program(BatonContext *context, uint32_t worker,
 }
 
 extern "C" {
+extern const baton::BatchCommands *const baton_batch_commands =
+    &baton_all_batch_commands;
 extern const baton::ExecutionFactory baton_execution_factory =
     baton_make_host_execution;
 extern const char baton_metadata[] =

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/execute/host_execution.h"
+#include "runtime/main/batch_commands.h"
 #include "runtime/program.h"
 
 #include <algorithm>
@@ -240,6 +241,7 @@ extern "C" void baton_program(BatonContext *context, uint32_t worker,
 // clang-format on
 
 extern "C" {
+extern const baton::BatchCommands *const baton_batch_commands = nullptr;
 extern const baton::ExecutionFactory baton_execution_factory =
     baton_make_host_execution;
 extern const char baton_metadata[] = TOY_METADATA;

@@ -54,6 +54,11 @@ def fetch(cache, name, wanted, unpack=zipfile.ZipFile.extractall, seconds=300, s
     return folder
 
 
+def add(cache, name, wanted):
+    """Where Python looks for modules, too."""
+    sys.path.insert(0, fetch(cache, name, wanted))
+
+
 def tokenizers(cache):
     """The tokenizers library, of the version that the golden files are of."""
     sys.path.insert(0, fetch(cache, "tokenizers-0.23.3", (
