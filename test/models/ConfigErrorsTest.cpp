@@ -285,6 +285,28 @@ INSTANTIATE_TEST_SUITE_P(
                       "elementwise_attn_output_gate": true})",
                   "'headwise_attn_output_gate' and "
                   "'elementwise_attn_output_gate' are both true, expected one"},
+        BadConfig{"mixtral", R"({"num_local_experts": 0})",
+                  "'num_local_experts' is 0, expected 1 to 4096"},
+        BadConfig{"mixtral", R"({"num_experts_per_tok": 6})",
+                  "'num_experts_per_tok' is 6, expected 1 to 5"},
+        BadConfig{"mixtral", R"({"intermediate_size": 40})",
+                  "'intermediate_size' is 40, expected a multiple of 16 in a "
+                  "mixture of experts"},
+        BadConfig{"olmoe", R"({"hidden_size": 36})",
+                  "'hidden_size' is 36, expected a multiple of 16 in a mixture "
+                  "of experts"},
+        BadConfig{"olmoe", R"({"clip_qkv": 8})",
+                  "'clip_qkv' is 8, expected null: clipped queries, keys and "
+                  "values are not supported yet"},
+        BadConfig{"qwen2_moe", R"({"decoder_sparse_step": 2})",
+                  "'decoder_sparse_step' is 2, expected 1: layers without "
+                  "experts beside others are not supported yet"},
+        BadConfig{"qwen3_moe", R"({"mlp_only_layers": [1]})",
+                  "'mlp_only_layers' is not empty: layers without experts "
+                  "beside others are not supported yet"},
+        BadConfig{"qwen3_moe", R"({"mlp_only_layers": ["a"]})",
+                  "'mlp_only_layers' is a list, expected a list of integers "
+                  "from 0 to 65536"},
         BadConfig{"qwen3_next", R"({"num_experts": 8})",
                   "'num_experts' is 8, expected 0, as only dense layers are "
                   "built"},
@@ -347,7 +369,8 @@ TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
             folder.getConfigPath() +
                 ": 'model_type' is \"mamba\", expected one "
                 "that has an importer: gemma2, gemma3_text, gpt2, llama, "
-                "mistral, phi3, qwen2, qwen3, qwen3_next");
+                "mistral, mixtral, olmoe, phi3, qwen2, qwen2_moe, qwen3, "
+                "qwen3_moe, qwen3_next");
 }
 
 TEST(ConfigErrors, TextModelBesideOneOfImagesIsNamed) {

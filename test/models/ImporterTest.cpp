@@ -89,7 +89,8 @@ static std::vector<std::string> sourcesOf(ModuleOp module) {
 TEST(Families, AreSorted) {
   EXPECT_EQ(families(), (std::vector<std::string>{
                             "gemma2", "gemma3_text", "gpt2", "llama", "mistral",
-                            "phi3", "qwen2", "qwen3", "qwen3_next"}));
+                            "mixtral", "olmoe", "phi3", "qwen2", "qwen2_moe",
+                            "qwen3", "qwen3_moe", "qwen3_next"}));
 }
 
 TEST_F(Importer, LlamaHasGroupedQueryAttention) {
@@ -431,6 +432,50 @@ TEST_F(Importer, NormsMayStoreTheirWeightLessOne) {
   }
 }
 
+TEST_F(Importer, MixturesOfExperts) {
+  struct Case {
+    const char *family;
+    json patch;
+    bool normalizes;
+    const char *module, *gate;
+  };
+  const Case cases[] = {
+      {"mixtral", json::object(), true, "layers.{layer}.block_sparse_moe",
+       "w1"},
+      {"olmoe", json::object(), false, "layers.{layer}.mlp", "gate_proj"},
+      {"olmoe",
+       {{"norm_topk_prob", true}},
+       true,
+       "layers.{layer}.mlp",
+       "gate_proj"},
+      {"qwen2_moe", json::object(), false, "layers.{layer}.mlp", "gate_proj"},
+      {"qwen3_moe",
+       {{"norm_topk_prob", true}, {"decoder_sparse_step", 1}},
+       true,
+       "layers.{layer}.mlp",
+       "gate_proj"}};
+  for (const Case &each : cases) {
+    SCOPED_TRACE(each.family);
+    auto module = importModel(with(each.family, each.patch));
+    RouteOp route = all<RouteOp>(*module).front();
+    EXPECT_EQ(route.getScoring(), Scoring::softmax);
+    EXPECT_EQ(route.getNormalize(), each.normalizes);
+    EXPECT_EQ(spelledTypeOf(route.getExperts()),
+              "!model.tensor<rows x 2 x i32>");
+    GroupedGatedLinearOp product = all<GroupedGatedLinearOp>(*module).front();
+    EXPECT_EQ(product.getActivation(), Activation::silu);
+    auto gate = product.getGate().getDefiningOp<ParameterOp>();
+    EXPECT_EQ(cast<StringAttr>(gate.getSources()[0]).getValue(),
+              "model." + std::string(each.module) + ".experts.{expert}." +
+                  each.gate + ".weight");
+    const bool isMixtral = each.family == std::string("mixtral");
+    EXPECT_EQ(spelledTypeOf(gate),
+              isMixtral || each.family == std::string("olmoe")
+                  ? "!model.tensor<5 x 32 x 48 x f32>"
+                  : "!model.tensor<5 x 16 x 48 x f32>");
+  }
+}
+
 TEST_F(Importer, EveryFamilyMayHaveHyperConnections) {
   for (const std::string &family : models::families()) {
     SCOPED_TRACE(family);
@@ -446,8 +491,10 @@ TEST_F(Importer, EveryFamilyMayHaveHyperConnections) {
     EXPECT_EQ(all<HyperPostOp>(*module).size(), size_t(2 * layers));
     EXPECT_EQ(all<HyperPreOp>(*module).size(),
               all<HyperPostOp>(*module).size() + 1);
-    // No sum is left that would pass the streams by, but for GPT-2's positions.
-    EXPECT_EQ(all<AddOp>(*module).size(), family == "gpt2" ? 1u : 0u);
+    // No sum is left that would pass the streams by, but for GPT-2's positions
+    // and experts that all rows go to.
+    const bool adds = family == "gpt2" || family == "qwen2_moe";
+    EXPECT_EQ(all<AddOp>(*module).size(), adds ? 1u : 0u);
     for (HyperMapsOp maps : all<HyperMapsOp>(*module)) {
       bool ends = isa<ProgramOp>(maps->getParentOp());
       EXPECT_EQ(maps.getMixing(), ends ? Mixing::none : Mixing::sinkhorn);

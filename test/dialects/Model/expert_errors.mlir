@@ -1,0 +1,162 @@
+// What ops of experts promise, and what is said where it is not so.
+//
+// RUN: baton-opt %s -allow-unregistered-dialect -verify-diagnostics -split-input-file
+
+// route: logits are rows x E x f32
+%l = "test.value"() : () -> !model.tensor<outputs x 5 x f32>
+// expected-error @below {{logits have shape [outputs, 5], expected [rows, experts]}}
+%e, %w = model.route %l : (!model.tensor<outputs x 5 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... bias is E x f32
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+%b = "test.value"() : () -> !model.tensor<4 x f32>
+// expected-error @below {{the bias has shape [4], expected [5]}}
+%e, %w = model.route %l, %b : (!model.tensor<rows x 5 x f32>, !model.tensor<4 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... k is 1 to E
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+// expected-error @below {{6 experts of a row, expected 1 to 5}}
+%e, %w = model.route %l : (!model.tensor<rows x 5 x f32>) -> (!model.tensor<rows x 6 x i32>, !model.tensor<rows x 6 x f32>)
+
+// -----
+
+// ... experts are i32, weights as many
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+// expected-error @below {{experts are not i32}}
+%e, %w = model.route %l : (!model.tensor<rows x 5 x f32>) -> (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+// expected-error @below {{weights has shape [rows, 3], expected [rows, 2]}}
+%e, %w = model.route %l : (!model.tensor<rows x 5 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 3 x f32>)
+
+// -----
+
+// ... the factor is finite
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+// expected-error @below {{the factor is not finite}}
+%e, %w = model.route %l {factor = 0x7F800000 : f32} : (!model.tensor<rows x 5 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// dispatch: choices and places have the shape of experts
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{choices has shape [rows, 3], expected [rows, 2]}}
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 3 x i32>, !model.tensor<rows x 2 x i32>)
+
+// -----
+
+// ... bounds are E + 1 x i32
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{bounds have shape [rows], expected [experts + 1]}}
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<rows x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+
+// -----
+
+// ... of the router's experts
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+%e, %w = model.route %l : (!model.tensor<rows x 5 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+// expected-error @below {{bounds are of 6 experts, expected 5}}
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<7 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+
+// -----
+
+// gather: choices are made by model.dispatch
+%x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%c = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{choices are not made by model.dispatch}}
+%g = model.gather %x, %c : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 2 x 8 x f32>
+
+// -----
+
+// ... the result is rows x k x K
+%x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+// expected-error @below {{the result has shape [rows, 3, 8], expected [rows, 2, 8]}}
+%g = model.gather %x, %c : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 3 x 8 x f32>
+
+// -----
+
+// grouped_linear: x is by places
+%x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+// expected-error @below {{x has shape [rows, 8], expected [rows, k, width]}}
+%y = model.grouped_linear %x, %b, %m : (!model.tensor<rows x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// ... the weight is E x N x K, N a multiple of 16
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 24 x 8 x f32>
+// expected-error @below {{the weight has 24 outputs for each expert, expected a multiple of 16}}
+%y = model.grouped_linear %x, %b, %m : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 24 x 8 x f32>) -> !model.tensor<rows x 2 x 24 x f32>
+
+// -----
+
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<4 x 16 x 8 x f32>
+// expected-error @below {{the weight has shape [4, 16, 8], expected [5, 16, 8]}}
+%y = model.grouped_linear %x, %b, %m : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<4 x 16 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// grouped_gated_linear: both weights have one type, and there is an activation
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+%n = "test.value"() : () -> !model.tensor<5 x 16 x 8 x bf16>
+// expected-error @below {{the gate has type '!model.tensor<5 x 16 x 8 x f32>', expected that of up}}
+%y = model.grouped_gated_linear %x, %b, %m, %n {activation = #model.activation<silu>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x 8 x bf16>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+// expected-error @below {{the activation is identity}}
+%y = model.grouped_gated_linear %x, %b, %m, %m {activation = #model.activation<identity>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// combine: places are made by model.dispatch, weights and result fit
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%w = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{places are not made by model.dispatch}}
+%y = model.combine %x, %c, %w : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%w = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the result has shape [rows, 9], expected [rows, 8]}}
+%y = model.combine %x, %p, %w : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// parameter: names of experts are all of experts
+// expected-error @below {{'b' names no expert, as others do}}
+%m = model.parameter ["a.{expert}", "b"] : !model.tensor<5 x 16 x 8 x f32>
+
+// -----
+
+// ... and their tensors are matrices
+// expected-error @below {{tensors of experts are matrices, neither transposed nor cut}}
+%m = model.parameter ["a.{expert}"] : !model.tensor<16 x 8 x f32>
