@@ -215,6 +215,19 @@ constexpr Model kModels[] = {
       "intermediate_size": 16, "vocab_size": 20, "rope_theta": 10000.0})",
      {3, kMaxRows, 4, 64},
      70},
+    {"experts",
+     R"({
+      "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+      "hidden_act": "silu", "max_position_embeddings": 16,
+      "rms_norm_eps": 1e-05, "tie_word_embeddings": false, "hidden_size": 16,
+      "num_hidden_layers": 2, "num_attention_heads": 2,
+      "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 32,
+      "num_local_experts": 3, "num_experts_per_tok": 2, "vocab_size": 20,
+      "rope_theta": 10000.0})",
+     {3, 2, 2},
+     10,
+     /*trains=*/false,
+     96},
     {"training",
      R"({
       "architectures": ["LlamaForCausalLM"], "model_type": "llama",
@@ -538,7 +551,10 @@ INSTANTIATE_TEST_SUITE_P(EveryClass, PlanMutants,
                                           testing::Values(1)),
                          nameOfCase);
 
-class Plans : public PlanMutants {};
+class Plans : public PlanMutants {
+protected:
+  template <typename Wanted> void expectAThousandMutants(Wanted wanted);
+};
 
 TEST_F(Plans, AreAcceptedAndFreeOfFaults) {
   for (const Model &model : kModels) {
@@ -550,23 +566,11 @@ TEST_F(Plans, AreAcceptedAndFreeOfFaults) {
   }
 }
 
-TEST_F(Plans, HaveAThousandMutants) {
+/// That plans of models that are so have enough mutants.
+template <typename Wanted> void Plans::expectAThousandMutants(Wanted wanted) {
   size_t made = 0;
   for (const Model &model : kModels) {
-    auto plan = planOf(model);
-    ASSERT_TRUE(plan);
-    for (MutationClass mutationClass : allClasses())
-      made += mutationsOf(programOf(*plan), mutationClass, kSeed, model.most,
-                          stepsOf(model)[0])
-                  .size();
-  }
-  EXPECT_GE(made, 1000u);
-}
-
-TEST_F(Plans, OfManySequencesHaveAThousandMutants) {
-  size_t made = 0;
-  for (const Model &model : kModels) {
-    if (!model.batch)
+    if (!wanted(model))
       continue;
     auto plan = planOf(model);
     ASSERT_TRUE(plan);
@@ -577,6 +581,20 @@ TEST_F(Plans, OfManySequencesHaveAThousandMutants) {
   }
   std::printf("%zu mutants\n", made);
   EXPECT_GE(made, 1000u);
+}
+
+TEST_F(Plans, HaveAThousandMutants) {
+  expectAThousandMutants([](const Model &) { return true; });
+}
+
+TEST_F(Plans, OfManySequencesHaveAThousandMutants) {
+  expectAThousandMutants([](const Model &model) { return model.batch > 0; });
+}
+
+TEST_F(Plans, OfExpertsHaveAThousandMutants) {
+  expectAThousandMutants([](const Model &model) {
+    return llvm::StringRef(model.name) == "experts";
+  });
 }
 
 } // namespace
