@@ -84,21 +84,22 @@ private:
   FixedVectorType *words, *halves, *bytes;
 };
 
-/// baton_dots_wide() by one instruction.
-void writeWide(Function &function) {
+/// A function of vectors of 64 bytes by one instruction: sums, which it
+/// updates, and two operands of another type.
+void writeWide(Function &function, Intrinsic::ID intrinsic, Type *sum,
+               Type *operand) {
   function.deleteBody();
   // CPUs that prefer shorter vectors have none of 64 bytes without.
   function.addFnAttr("min-legal-vector-width", "512");
   LLVMContext &context = function.getContext();
   IRBuilder<> builder(BasicBlock::Create(context, "", &function));
-  auto *words =
-      FixedVectorType::get(builder.getInt32Ty(), baton::cpu::wide_dot_lanes);
-  auto load = [&](unsigned argument) -> Value * {
-    return builder.CreateAlignedLoad(words, function.getArg(argument),
-                                     Align(4));
+  auto load = [&](unsigned argument, Type *element) -> Value * {
+    auto *type =
+        FixedVectorType::get(element, 512 / element->getScalarSizeInBits());
+    return builder.CreateAlignedLoad(type, function.getArg(argument), Align(4));
   };
-  Value *sums = builder.CreateIntrinsic(Intrinsic::x86_avx512_vpdpbusd_512, {},
-                                        {load(0), load(1), load(2)});
+  Value *sums = builder.CreateIntrinsic(
+      intrinsic, {}, {load(0, sum), load(1, operand), load(2, operand)});
   builder.CreateAlignedStore(sums, function.getArg(0), Align(4));
   builder.CreateRetVoid();
 }
@@ -160,10 +161,18 @@ void baton::cpu::chooseMachineBodies(Module &module,
       write(Writer(*function, hasDots));
 
   const bool hasWideDots = isX86 && cpu.checkFeatures("+avx512vnni,+avx512bw");
+  Type *word = Type::getInt32Ty(module.getContext());
   if (Function *function = inlined(module, "baton_dots_wide");
       function && hasWideDots)
-    writeWide(*function);
+    writeWide(*function, Intrinsic::x86_avx512_vpdpbusd_512, word, word);
   answer(module, "baton_has_wide_dots", hasWideDots);
+  const bool hasPairDots = isX86 && cpu.checkFeatures("+avx512bf16,+avx512bw");
+  if (Function *function = inlined(module, "baton_dots_pairs");
+      function && hasPairDots)
+    writeWide(*function, Intrinsic::x86_avx512bf16_dpbf16ps_512,
+              Type::getFloatTy(module.getContext()),
+              Type::getBFloatTy(module.getContext()));
+  answer(module, "baton_has_pair_dots", hasPairDots);
   answer(module, "baton_has_many_registers",
          isX86 && cpu.checkFeatures("+avx512vl"));
 }

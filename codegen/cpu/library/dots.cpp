@@ -1,4 +1,4 @@
-//===- dots.cpp - sums of products of bytes -------------------------------===//
+//===- dots.cpp - sums of products of short numbers -----------------------===//
 
 #include "codegen/cpu/library/dots.h"
 
@@ -35,6 +35,34 @@ BATON_INLINE void add(int32_t *sums, Integers more) {
   __builtin_memcpy(sums, &before, sizeof before);
 }
 
+typedef float PairFloats __attribute__((ext_vector_type(wide_dot_lanes)));
+typedef double PairDoubles __attribute__((ext_vector_type(wide_dot_lanes)));
+typedef uint32_t PairWords __attribute__((ext_vector_type(wide_dot_lanes)));
+
+/// Denormal numbers as zeros.
+BATON_INLINE PairWords without_denormals(PairWords bits) {
+  return (bits & 0x7f800000) != 0 ? bits : bits & 0x80000000;
+}
+
+BATON_INLINE PairDoubles widened(PairWords bits) {
+  return __builtin_convertvector(
+      __builtin_bit_cast(PairFloats, without_denormals(bits)), PairDoubles);
+}
+
+/// sums + a b. In F64 the product is exact, and the sum is rounded to more than
+/// twice the bits of an F32, so that rounding again changes nothing. What is
+/// less than halfway from 2^-126 to the F32 below it, if there were one, is 0.
+BATON_INLINE PairWords add_product(PairWords sums, PairWords a, PairWords b) {
+  typedef int64_t Mask __attribute__((ext_vector_type(wide_dot_lanes)));
+  const PairDoubles sum = widened(sums) + widened(a) * widened(b);
+  const Mask is_zero =
+      __builtin_elementwise_abs(sum) < PairDoubles(0x1p-126 - 0x1p-151);
+  const PairWords bits =
+      __builtin_bit_cast(PairWords, __builtin_convertvector(sum, PairFloats));
+  return __builtin_convertvector(is_zero, PairWords) != 0 ? bits & 0x80000000
+                                                          : bits;
+}
+
 } // namespace
 
 // Not inlined before code generation has chosen their bodies.
@@ -63,4 +91,22 @@ baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b) {
     for (int place = 0; place < 4; ++place)
       sums[lane] += static_cast<uint8_t>(a[lane] >> (8 * place)) *
                     static_cast<int8_t>(b[lane] >> (8 * place));
+}
+
+#ifndef BATON_HAS_PAIR_DOTS
+#define BATON_HAS_PAIR_DOTS 0
+#endif
+extern "C" __attribute__((noinline)) int32_t baton_has_pair_dots() {
+  return BATON_HAS_PAIR_DOTS;
+}
+
+extern "C" __attribute__((noinline)) void
+baton_dots_pairs(float *sums, const uint32_t *a, const uint32_t *b) {
+  PairWords before, left, right;
+  __builtin_memcpy(&before, sums, sizeof before);
+  __builtin_memcpy(&left, a, sizeof left);
+  __builtin_memcpy(&right, b, sizeof right);
+  before = add_product(before, left & 0xffff0000, right & 0xffff0000);
+  before = add_product(before, left << 16, right << 16);
+  __builtin_memcpy(sums, &before, sizeof before);
 }
