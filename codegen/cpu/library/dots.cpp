@@ -101,12 +101,20 @@ extern "C" __attribute__((noinline)) int32_t baton_has_pair_dots() {
 }
 
 extern "C" __attribute__((noinline)) void
-baton_dots_pairs(float *sums, const uint32_t *a, const uint32_t *b) {
-  PairWords before, left, right;
+baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x) {
+  typedef uint16_t Halves __attribute__((ext_vector_type(wide_dot_lanes)));
+  PairWords before;
+  Halves first, second;
   __builtin_memcpy(&before, sums, sizeof before);
-  __builtin_memcpy(&left, a, sizeof left);
-  __builtin_memcpy(&right, b, sizeof right);
-  before = add_product(before, left & 0xffff0000, right & 0xffff0000);
-  before = add_product(before, left << 16, right << 16);
+  __builtin_memcpy(&first, weights, sizeof first);
+  __builtin_memcpy(&second, weights + wide_dot_lanes, sizeof second);
+  auto widen = [](Halves halves) BATON_INLINE_LAMBDA {
+    return __builtin_convertvector(halves, PairWords) << 16;
+  };
+  before = add_product(before, widen(second), PairWords(x & 0xffff0000));
+  before = add_product(before, widen(first), PairWords(x << 16));
   __builtin_memcpy(sums, &before, sizeof before);
 }
+
+extern "C" __attribute__((noinline)) uint32_t baton_begin_pairs() { return 0; }
+extern "C" __attribute__((noinline)) void baton_end_pairs(uint32_t) {}

@@ -26,9 +26,8 @@ struct RoundedRows {
   const Real *first;
   int64_t stride, count;
 
-  BATON_INLINE const uint32_t *row(int64_t i) const {
-    const int64_t place = i < count ? i : count - 1;
-    return reinterpret_cast<const uint32_t *>(first + place * stride);
+  BATON_INLINE const Real *row(int64_t i) const {
+    return first + (i < count ? i : count - 1) * stride;
   }
   BATON_INLINE RoundedRows from(int64_t row) const {
     return {first + row * stride, stride, count - row};
@@ -43,55 +42,74 @@ BATON_INLINE Halves halves_of(Vector values) {
   return __builtin_convertvector(kept, Halves);
 }
 
-/// The weights of two depths.
-BATON_INLINE Words load_pair(const BFloat16 *weights) {
-  typedef uint16_t Line __attribute__((ext_vector_type(2 * lanes)));
+/// The weights of two depths, as a panel has them.
+typedef uint16_t Line __attribute__((ext_vector_type(2 * lanes)));
+
+BATON_INLINE Line load_line(const BFloat16 *weights) {
   Line line;
   __builtin_memcpy(&line, weights, sizeof line);
-  line = __builtin_shufflevector(line, line, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
-                                 5, 21, 6, 22, 7, 23, 8, 24, 9, 25, 10, 26, 11,
-                                 27, 12, 28, 13, 29, 14, 30, 15, 31);
-  return __builtin_bit_cast(Words, line);
+  return line;
 }
 
 /// Those of the last depth, where there is an odd number of them.
-BATON_INLINE Words load_last(const BFloat16 *weights) {
-  Halves halves;
-  __builtin_memcpy(&halves, weights, sizeof halves);
-  return __builtin_convertvector(halves, Words);
+BATON_INLINE Line load_last(const BFloat16 *weights) {
+  Line line(0);
+  __builtin_memcpy(&line, weights, sizeof line / 2);
+  return line;
 }
+
+/// While there is one, baton_dots_pairs may be called. Operands are loaded, and
+/// sums stored to the memory behind `sums`, before it ends.
+class PairArithmetic {
+public:
+  BATON_INLINE explicit PairArithmetic(Real *sums)
+      : sums(sums), state(baton_begin_pairs()) {
+    asm volatile("" : : "r"(sums) : "memory");
+  }
+  BATON_INLINE ~PairArithmetic() {
+    asm volatile("" : : "r"(sums) : "memory");
+    baton_end_pairs(state);
+  }
+  PairArithmetic(const PairArithmetic &) = delete;
+  PairArithmetic &operator=(const PairArithmetic &) = delete;
+
+private:
+  Real *sums;
+  uint32_t state;
+};
 
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Panels that one kernel takes; a lone row's chains have to hide the latency
-/// of an instruction.
+/// Panels that one kernel takes by the instruction; a lone row's chains have to
+/// hide the latency of one.
 constexpr int kernel_panels = 2, lone_row_panels = 4;
 /// Rows of the largest kernel: 24 sums, of 32 registers.
 constexpr int most_rows = 12;
 /// Rows whose sums are on the stack.
 constexpr int64_t rows_at_once = 48;
+constexpr int64_t sums_stride = lone_row_panels * lanes;
 /// Depths whose weights stay in L1, where several kernels read them.
 constexpr int64_t near_depth = 256;
 
-/// Some panels, behind one another, of which a kernel takes `Panels`. If there
-/// is one only, `stride` is 0 and it is taken twice.
+/// Some panels, behind one another. If there is one only, `stride` is 0, so
+/// that a kernel may take it twice.
 struct Panels {
   const BFloat16 *first;
   int64_t stride;
-  /// From this group of panels to what is read behind it.
+  /// From one of them to what is read behind all.
   int64_t to_next;
 };
 
-/// Adds to sums [Rows][lone_row_panels * 16], which begin at +0, the products
-/// of depths [begin, end); `begin` is even, and so is `end` unless it is k.
+/// Adds to sums [Rows][sums_stride], which begin at +0, the products of depths
+/// [begin, end); `begin` is even, and so is `end` unless it is k.
 template <int Rows, int Count>
 BATON_INLINE void multiply_pairs(Real *sums, RoundedRows x, Panels panels,
                                  int64_t begin, int64_t end, int64_t k) {
-  constexpr int64_t sums_stride = lone_row_panels * lanes;
+  // Measured best on Zen 5, of which L1 holds what four panels ask for.
   constexpr int64_t ahead = 4096 / sizeof(BFloat16);
-  const uint32_t *rows[Rows];
+  const Real *rows[Rows];
   Vector sum[Rows][Count];
   BATON_UNROLL
   for (int row = 0; row < Rows; ++row) {
@@ -102,19 +120,20 @@ BATON_INLINE void multiply_pairs(Real *sums, RoundedRows x, Panels panels,
           begin ? load(sums + row * sums_stride + panel * lanes) : splat(0.0f);
   }
   auto add = [&](int64_t pair, auto read) BATON_INLINE_LAMBDA {
-    Words weights[Count];
+    Line weights[Count];
     BATON_UNROLL
     for (int panel = 0; panel < Count; ++panel)
       weights[panel] =
           read(panels.first + panel * panels.stride + 2 * pair * lanes);
     BATON_UNROLL
     for (int row = 0; row < Rows; ++row) {
-      const Words inputs(rows[row][pair]);
+      uint32_t inputs;
+      __builtin_memcpy(&inputs, rows[row] + pair, sizeof inputs);
       BATON_UNROLL
       for (int panel = 0; panel < Count; ++panel)
         baton_dots_pairs(reinterpret_cast<float *>(&sum[row][panel]),
-                         reinterpret_cast<const uint32_t *>(&weights[panel]),
-                         reinterpret_cast<const uint32_t *>(&inputs));
+                         reinterpret_cast<const uint16_t *>(&weights[panel]),
+                         inputs);
     }
   };
   for (int64_t pair = begin / 2; pair < end / 2; ++pair) {
@@ -125,7 +144,7 @@ BATON_INLINE void multiply_pairs(Real *sums, RoundedRows x, Panels panels,
     for (int panel = 0; panel < Count; ++panel)
       __builtin_prefetch(next + panel * panels.stride);
     add(pair, [](const BFloat16 *weights)
-                  BATON_INLINE_LAMBDA { return load_pair(weights); });
+                  BATON_INLINE_LAMBDA { return load_line(weights); });
   }
   if (end % 2)
     add(end / 2, [](const BFloat16 *weights)
@@ -137,25 +156,24 @@ BATON_INLINE void multiply_pairs(Real *sums, RoundedRows x, Panels panels,
     store(sums + row * sums_stride + panel * lanes, sum[row][panel]);
 }
 
-/// The same of any number of rows, in few kernels. Those of many rows are for
-/// many registers, and for the instruction: what is emulated is long.
-template <int Count>
-BATON_INLINE void multiply_rows(Real *sums, RoundedRows x, Panels panels,
-                                int64_t begin, int64_t end, int64_t k) {
+/// The same of any number of rows, in few kernels, of which some compute rows
+/// behind the last one again.
+BATON_INLINE void multiply_by_instruction(Real *sums, RoundedRows x,
+                                          Panels panels, int64_t begin,
+                                          int64_t end, int64_t k) {
   auto run = [&]<int Rows>(int64_t row) BATON_INLINE_LAMBDA {
-    multiply_pairs<Rows, Count>(sums + row * lone_row_panels * lanes,
-                                x.from(row), panels, begin, end, k);
+    multiply_pairs<Rows, kernel_panels>(sums + row * sums_stride, x.from(row),
+                                        panels, begin, end, k);
     return Rows;
   };
-  const bool is_wide = baton_has_pair_dots();
   for (int64_t row = 0; row < x.count;) {
     const int64_t left = x.count - row;
     // 13 to 16 rows are twice 8.
-    if (is_wide && left > 8 && (left <= 12 || left > 16))
-      row += run.template operator()<12>(row);
-    else if (is_wide && left > 4)
+    if (left > 8 && (left <= 12 || left > 16))
+      row += run.template operator()<most_rows>(row);
+    else if (left > 4)
       row += run.template operator()<8>(row);
-    else if (is_wide && left > 2)
+    else if (left > 2)
       row += run.template operator()<4>(row);
     else if (left > 1)
       row += run.template operator()<2>(row);
@@ -164,36 +182,69 @@ BATON_INLINE void multiply_rows(Real *sums, RoundedRows x, Panels panels,
   }
 }
 
+/// The same of one panel without the instruction, for 16 registers of half a
+/// vector.
+BATON_INLINE void multiply_by_others(Real *sums, RoundedRows x, Panels panels,
+                                     int64_t begin, int64_t end, int64_t k) {
+  auto run = [&]<int Rows>(int64_t row) BATON_INLINE_LAMBDA {
+    multiply_pairs<Rows, 1>(sums + row * sums_stride, x.from(row), panels,
+                            begin, end, k);
+    return Rows;
+  };
+  for (int64_t row = 0; row < x.count;) {
+    const int64_t left = x.count - row;
+    if (left > 3)
+      row += run.template operator()<6>(row);
+    else if (left > 1)
+      row += run.template operator()<3>(row);
+    else
+      row += run.template operator()<1>(row);
+  }
+}
+
+/// Of all depths, for rows whose sums are on the stack and `taken` panels.
+BATON_INLINE void multiply_group(Real *sums, RoundedRows x, Panels panels,
+                                 int64_t taken, int64_t k) {
+  const PairArithmetic arithmetic(sums);
+  const int64_t depth = x.count > most_rows ? near_depth : k;
+  for (int64_t begin = 0; begin < k; begin += depth) {
+    const int64_t end = k - begin < depth ? k : begin + depth;
+    if (taken == lone_row_panels)
+      multiply_pairs<1, lone_row_panels>(sums, x, panels, begin, end, k);
+    else if (baton_has_pair_dots())
+      multiply_by_instruction(sums, x, panels, begin, end, k);
+    else
+      for (int64_t panel = 0; panel < taken; ++panel)
+        multiply_by_others(
+            sums + panel * lanes, x,
+            {panels.first + panel * panels.stride, 0, panels.to_next}, begin,
+            end, k);
+  }
+}
+
 /// Calls finish(sums, row, rows, panel, count) for groups of panels and rows of
-/// the tile; sums are [rows][lone_row_panels * 16].
+/// the tile; sums are [rows][sums_stride].
 template <typename Finish>
 BATON_INLINE void for_each_group(RoundedRows x, const BFloat16 *panels,
                                  int64_t k, int64_t panel_count,
                                  Finish finish) {
-  alignas(64) Real sums[rows_at_once * lone_row_panels * lanes];
+  alignas(64) Real sums[rows_at_once * sums_stride];
   const int64_t panel_size = k * lanes;
   for (int64_t row = 0; row < x.count; row += rows_at_once) {
     RoundedRows some = x.from(row);
     if (some.count > rows_at_once)
       some.count = rows_at_once;
-    const int64_t count = some.count;
-    const int64_t depth = count > most_rows ? near_depth : k;
     for (int64_t panel = 0; panel < panel_count;) {
       const int64_t left = panel_count - panel;
-      const bool is_lone = count == 1 && left >= lone_row_panels;
-      const int64_t taken = is_lone                 ? lone_row_panels
+      const int64_t taken = some.count == 1 && left >= lone_row_panels
+                                ? lone_row_panels
                             : left >= kernel_panels ? kernel_panels
                                                     : 1;
-      const Panels group{panels + panel * panel_size,
-                         taken > 1 ? panel_size : 0, (taken - 1) * panel_size};
-      for (int64_t begin = 0; begin < k; begin += depth) {
-        const int64_t end = k - begin < depth ? k : begin + depth;
-        if (is_lone)
-          multiply_pairs<1, lone_row_panels>(sums, some, group, begin, end, k);
-        else
-          multiply_rows<kernel_panels>(sums, some, group, begin, end, k);
-      }
-      finish(sums, row, count, panel, taken);
+      multiply_group(sums, some,
+                     {panels + panel * panel_size, taken > 1 ? panel_size : 0,
+                      (taken - 1) * panel_size},
+                     taken, k);
+      finish(sums, row, some.count, panel, taken);
       panel += taken;
     }
   }
@@ -209,13 +260,12 @@ BATON_TASK void baton_task_round_rows(Real *out, int64_t out_stride,
                                       const Real *x, int64_t x_stride,
                                       int64_t rows, int64_t k) {
   for (int64_t row = 0; row < rows; ++row) {
-    auto *to = reinterpret_cast<uint16_t *>(out + row * out_stride);
+    char *to = reinterpret_cast<char *>(out + row * out_stride);
     for_each_vector(k, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
       const Halves halves = halves_of(load(x + row * x_stride + first, count));
-      __builtin_memcpy(to + first, &halves, count * sizeof(uint16_t));
+      // Those behind the row's end are of zeros.
+      __builtin_memcpy(to + 2 * first, &halves, 2 * (count + count % 2));
     });
-    if (k % 2)
-      to[k] = 0;
   }
 }
 
@@ -227,15 +277,14 @@ baton_task_rounded_linear_bf16(Real *out, int64_t out_stride, const Real *x,
                                int64_t columns, int32_t activation) {
   const LinearEnd end{out,     out_stride, bias, residual, residual_stride,
                       columns, activation};
-  for_each_group({x, x_stride, rows},
-                 reinterpret_cast<const BFloat16 *>(panels), k,
-                 (columns + lanes - 1) / lanes,
-                 [&](const Real *sums, int64_t row, int64_t count,
-                     int64_t panel, int64_t taken) BATON_INLINE_LAMBDA {
-                   for (int64_t i = 0; i < taken; ++i)
-                     end(sums + i * lanes, lone_row_panels * lanes, row, count,
-                         (panel + i) * lanes);
-                 });
+  for_each_group(
+      {x, x_stride, rows}, reinterpret_cast<const BFloat16 *>(panels), k,
+      (columns + lanes - 1) / lanes,
+      [&](const Real *sums, int64_t row, int64_t count, int64_t panel,
+          int64_t taken) BATON_INLINE_LAMBDA {
+        for (int64_t i = 0; i < taken; ++i)
+          end(sums + i * lanes, sums_stride, row, count, (panel + i) * lanes);
+      });
 }
 
 BATON_TASK void baton_task_rounded_gated_linear_bf16(
@@ -243,13 +292,13 @@ BATON_TASK void baton_task_rounded_gated_linear_bf16(
     const uint16_t *panels, const Real *bias_gate, const Real *bias_up,
     int64_t rows, int64_t k, int64_t columns, int32_t activation) {
   const GatedEnd end{out, out_stride, bias_gate, bias_up, columns, activation};
-  for_each_group(
-      {x, x_stride, rows}, reinterpret_cast<const BFloat16 *>(panels), k,
-      (columns + lanes - 1) / lanes * 2,
-      [&](const Real *sums, int64_t row, int64_t count, int64_t panel,
-          int64_t taken) BATON_INLINE_LAMBDA {
-        for (int64_t i = 0; i < taken; i += 2)
-          end(sums + i * lanes, sums + (i + 1) * lanes, lone_row_panels * lanes,
-              row, count, (panel + i) / 2 * lanes);
-      });
+  for_each_group({x, x_stride, rows},
+                 reinterpret_cast<const BFloat16 *>(panels), k,
+                 (columns + lanes - 1) / lanes * 2,
+                 [&](const Real *sums, int64_t row, int64_t count,
+                     int64_t panel, int64_t taken) BATON_INLINE_LAMBDA {
+                   for (int64_t i = 0; i < taken; i += 2)
+                     end(sums + i * lanes, sums + (i + 1) * lanes, sums_stride,
+                         row, count, (panel + i) / 2 * lanes);
+                 });
 }

@@ -2,8 +2,8 @@
 //
 // Bodies, bit for bit, against chains of fused multiply-adds as
 // codegen/bodies/rounded_linear.td has them, computed here in numbers that have
-// no denormal range; and the portable dots against the instruction, where the
-// machine that runs the test has it.
+// no denormal range; and the portable dots against instructions, where the
+// machine that runs the test has them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -148,45 +148,70 @@ TEST(RoundRows, NumbersAreTheNearest) {
   }
 }
 
+/// What baton_dots_pairs() is called with.
+struct Dots {
+  std::array<float, 16> sums;
+  std::array<uint16_t, 32> weights;
+  uint32_t x;
+
+  Dots(Random &random, Size size) {
+    for (uint16_t &weight : weights)
+      weight = draw(random, size);
+    x = draw(random, size) | static_cast<uint32_t>(draw(random, size)) << 16;
+    for (float &sum : sums) {
+      const uint32_t bits = random.bits();
+      // Around the least normal number, and some denormal ones.
+      sum = std::bit_cast<float>(
+          size == Size::tiny ? (bits & 0x80000003) + (bits / 4 % 3 << 23)
+                             : static_cast<uint32_t>(draw(random, size)) << 16 |
+                                   (bits & 0xffff));
+    }
+  }
+  std::array<float, 16> computed() const {
+    auto result = sums;
+    const uint32_t state = baton_begin_pairs();
+    baton_dots_pairs(result.data(), weights.data(), x);
+    baton_end_pairs(state);
+    return result;
+  }
+  void expect(const std::array<float, 16> &expected) const {
+    const auto found = computed();
+    for (int lane = 0; lane < 16; ++lane) {
+      if (std::isnan(expected[lane]) && std::isnan(found[lane]))
+        continue;
+      ASSERT_EQ(std::bit_cast<uint32_t>(found[lane]),
+                std::bit_cast<uint32_t>(expected[lane]))
+          << std::hexfloat << sums[lane] << " becomes " << found[lane]
+          << " instead of " << expected[lane] << " by " << std::hex << x
+          << " and " << weights[lane] << ", " << weights[16 + lane];
+    }
+  }
+};
+
 TEST(PairDots, HaveTheBitsOfFusedMultiplyAdds) {
   Random random(2);
   for (Size size : {Size::usual, Size::tiny, Size::any})
     for (int i = 0; i < 3000; ++i) {
-      std::array<uint32_t, 16> a, b;
-      std::array<float, 16> sums, expected;
-      for (int lane = 0; lane < 16; ++lane) {
-        const uint16_t halves[] = {draw(random, size), draw(random, size),
-                                   draw(random, size), draw(random, size)};
-        a[lane] = halves[0] | static_cast<uint32_t>(halves[1]) << 16;
-        b[lane] = halves[2] | static_cast<uint32_t>(halves[3]) << 16;
-        sums[lane] = size == Size::tiny
-                         ? std::bit_cast<float>((random.bits() & 0x80000003) +
-                                                (random.bits() % 3 << 23))
-                         : std::bit_cast<float>(
-                               static_cast<uint32_t>(draw(random, size)) << 16 |
-                               (random.bits() & 0xffff));
-        expected[lane] =
-            add_product(add_product(sums[lane], halves[1], halves[3]),
-                        halves[0], halves[2]);
-      }
-      const auto before = sums;
-      baton_dots_pairs(sums.data(), a.data(), b.data());
+      const Dots dots(random, size);
+      auto expected = dots.sums;
       for (int lane = 0; lane < 16; ++lane)
-        if (!std::isnan(expected[lane]) || !std::isnan(sums[lane])) {
-          ASSERT_EQ(std::bit_cast<uint32_t>(sums[lane]),
-                    std::bit_cast<uint32_t>(expected[lane]))
-              << std::hexfloat << before[lane] << " becomes " << sums[lane]
-              << " instead of " << expected[lane] << " by " << std::hex
-              << a[lane] << " and " << b[lane];
-        }
+        expected[lane] = add_product(
+            add_product(expected[lane], dots.weights[16 + lane], dots.x >> 16),
+            dots.weights[lane], dots.x & 0xffff);
+      dots.expect(expected);
+      if (HasFatalFailure())
+        return;
     }
 }
 
-__attribute__((target("avx512f,avx512bf16"))) void
-add_by_instruction(float *sums, const uint32_t *a, const uint32_t *b) {
-  const __m512 result =
-      _mm512_dpbf16_ps(_mm512_loadu_ps(sums), (__m512bh)_mm512_loadu_si512(a),
-                       (__m512bh)_mm512_loadu_si512(b));
+__attribute__((target("avx512f,avx512bw,avx512bf16"))) void
+add_by_instruction(float *sums, const uint16_t *weights, uint32_t x) {
+  uint16_t pairs[32];
+  for (int i = 0; i < 32; ++i)
+    pairs[i] = weights[i % 2 * 16 + i / 2];
+  const __m512 result = _mm512_dpbf16_ps(
+      _mm512_loadu_ps(sums), (__m512bh)_mm512_loadu_si512(pairs),
+      (__m512bh)_mm512_set1_epi32(static_cast<int>(x)));
   _mm512_storeu_ps(sums, result);
 }
 
@@ -196,26 +221,44 @@ TEST(PairDots, HaveTheBitsOfTheInstruction) {
   Random random(3);
   for (Size size : {Size::usual, Size::tiny, Size::any})
     for (int i = 0; i < 20000; ++i) {
-      std::array<uint32_t, 16> a, b;
-      std::array<float, 16> sums;
-      for (int lane = 0; lane < 16; ++lane) {
-        a[lane] = draw(random, size) | static_cast<uint32_t>(draw(random, size))
-                                           << 16;
-        b[lane] = draw(random, size) | static_cast<uint32_t>(draw(random, size))
-                                           << 16;
-        sums[lane] = std::bit_cast<float>(
-            static_cast<uint32_t>(draw(random, size)) << 16 |
-            (random.bits() & 0xffff));
-      }
-      auto other = sums;
-      baton_dots_pairs(sums.data(), a.data(), b.data());
-      add_by_instruction(other.data(), a.data(), b.data());
+      const Dots dots(random, size);
+      auto expected = dots.sums;
+      add_by_instruction(expected.data(), dots.weights.data(), dots.x);
+      dots.expect(expected);
+      if (HasFatalFailure())
+        return;
+    }
+}
+
+/// One number, without LLVM's vectors, which may be computed before or behind
+/// what sets MXCSR.
+__attribute__((target("fma"), noinline)) float
+add_by_fused_multiply_adds(float sum, uint16_t a, uint16_t b) {
+  const unsigned before = _mm_getcsr();
+  _mm_setcsr(before | 0x8040);
+  asm volatile("vfmadd231ss %1, %2, %0"
+               : "+x"(sum)
+               : "x"(value_of(a)), "x"(value_of(b)));
+  _mm_setcsr(before);
+  return sum;
+}
+
+TEST(PairDots, HaveTheBitsOfFusedMultiplyAddsWithoutDenormals) {
+  if (!__builtin_cpu_supports("fma"))
+    GTEST_SKIP() << "this machine has no fused multiply-add";
+  Random random(8);
+  for (Size size : {Size::usual, Size::tiny, Size::any})
+    for (int i = 0; i < 3000; ++i) {
+      const Dots dots(random, size);
+      auto expected = dots.sums;
       for (int lane = 0; lane < 16; ++lane)
-        if (!std::isnan(sums[lane]) || !std::isnan(other[lane])) {
-          ASSERT_EQ(std::bit_cast<uint32_t>(sums[lane]),
-                    std::bit_cast<uint32_t>(other[lane]))
-              << std::hex << a[lane] << " and " << b[lane];
-        }
+        expected[lane] = add_by_fused_multiply_adds(
+            add_by_fused_multiply_adds(expected[lane], dots.weights[16 + lane],
+                                       dots.x >> 16),
+            dots.weights[lane], dots.x & 0xffff);
+      dots.expect(expected);
+      if (HasFatalFailure())
+        return;
     }
 }
 
