@@ -1,14 +1,16 @@
 """With --activations=bf16 linears round their inputs to BF16, and a row has the bits that it has alone.
 
 Logits are near those of inputs in F32, and the same for other workers, chunks, CPUs, without optional
-passes, and for a program of batches, whose texts come to the tokens of one sequence each. Programs,
-explain and plans say what they round. Models without BF16 weights, training and CUDA are refused by name.
+passes, and for a program of batches, whose texts come to the tokens of one sequence each. CPUs agree
+on sums of denormal size, too, and what comes behind sums keeps its denormal numbers. Programs, explain
+and plans say what they round. Models without BF16 weights, training and CUDA are refused by name.
 """
 
 import argparse
 import json
 import os
 import random
+import struct
 
 import programs
 from batches import Batch, alone, make_requests
@@ -17,6 +19,72 @@ from programs import USUAL, Program, expect, rows_of, run
 FLAG = "--activations=bf16"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 F32_MODEL = os.path.join(ROOT, "test/golden/llama-gqa")
+
+
+# Tokens' rows of a table, and a linear of them with a bias.
+TINY = (64, 48)
+TINY_MODEL = """!table = !model.tensor<{1} x {0} x bf16>
+!last = !model.tensor<outputs x {0} x f32>
+!bias = !model.tensor<{1} x f32>
+!logits = !model.tensor<outputs x {1} x f32>
+model.program @tiny max_seq 64 inputs bf16 {{
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["table"] : <{1} x {0} x bf16>
+  %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !table) -> !model.tensor<rows x {0} x f32>
+  %last = model.last_rows %x : (!model.tensor<rows x {0} x f32>) -> !last
+  %weight = model.parameter ["weight"] : <{1} x {0} x bf16>
+  %bias = model.parameter ["bias"] : <{1} x f32>
+  %logits = model.linear %last, %weight bias %bias : (!last, !table, !bias) -> !logits
+  model.return %logits : !logits
+}}
+"""
+
+
+def write_tensors(path, tensors):
+    """A safetensors file of what maps names to a type, a shape and bytes."""
+    header, data = {}, b""
+    for name, (kind, shape, content) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def check_tiny(batonc, path):
+    """Products around 2^-126, the least normal number, of which sums are some; biases below it."""
+    generator = random.Random(1)
+    width, vocabulary = TINY
+
+    def tensor(*shape, exponents):
+        count = shape[0] * shape[1]
+        # A sign, an exponent with a bias of 127, and seven bits.
+        words = [generator.choice((0, 0x8000)) | generator.choice(exponents) << 7 | generator.randrange(128)
+                 for _ in range(count)]
+        return "BF16", list(shape), struct.pack(f"<{count}H", *words)
+
+    os.makedirs(path("tiny"), exist_ok=True)
+    bias = struct.pack(f"<{vocabulary}f", *(generator.uniform(-1, 1) * 2.0 ** -127 for _ in range(vocabulary)))
+    write_tensors(path("tiny/model.safetensors"), {
+        "table": tensor(vocabulary, width, exponents=range(58, 65)),
+        "weight": tensor(vocabulary, width, exponents=[0, *range(55, 65)]), "bias": ("F32", [vocabulary], bias)})
+    with open(path("tiny.mlir"), "w") as file:
+        file.write(TINY_MODEL.format(width, vocabulary))
+    tokens = [1, 17, 5, 40, 33, 2, 47, 41, 7, 0, 3, 3, 28]
+    dumps = {}
+    for cpu in ("native", "x86-64-v4", "x86-64-v3", "x86-64"):
+        program = Program(batonc, path("tiny.mlir"), path("tiny.program"), f"--target-cpu={cpu}")
+        program.weights = path("tiny")
+        if cpu == "x86-64-v4" and "avx512vl" not in open("/proc/cpuinfo").read():
+            continue
+        dumps[cpu] = program.logits(tokens, path("tiny.npy"))
+    first = dumps["native"]
+    for cpu, logits in dumps.items():
+        expect(logits == first, f"of tiny numbers {cpu} makes other logits")
+    # A bias alone, behind a sum that is zero, or beside one that is hardly more.
+    numbers = [abs(number) for row in rows_of(first) for number in row]
+    denormal = sum(number < 2.0 ** -126 for number in numbers)
+    expect(0 < denormal < len(numbers) / 2, f"of {len(numbers)} logits {denormal} are denormal")
 
 
 def distance(exact, rounded):
@@ -91,6 +159,7 @@ def test(arguments, scratch):
         other = compiled(name, FLAG, *flags)
         expect(other.logits(tokens, path("other.npy")) == expected, f"{flags}: other bits")
     print("bits are the same for other workers, chunks, CPUs and without optional passes")
+    check_tiny(arguments.batonc, path)
     check_batches(compiled("many", FLAG, "--max-batch=3", "--max-rows=20"), one, case, tokens, expected, path)
     check_descriptions(arguments.batonc, folder, one, path)
     program = check_refusals(arguments.batonc, folder, path)
