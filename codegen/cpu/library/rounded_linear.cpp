@@ -107,8 +107,9 @@ struct Panels {
 template <int Rows, int Count>
 BATON_INLINE void multiply_pairs(Real *sums, RoundedRows x, Panels panels,
                                  int64_t begin, int64_t end, int64_t k) {
-  // Measured best on Zen 5, of which L1 holds what four panels ask for.
-  constexpr int64_t ahead = 4096 / sizeof(BFloat16);
+  // Measured best on Zen 5, of which L1 holds what four panels ask for. Of
+  // short panels less, because what is behind may be another worker's.
+  const int64_t ahead = (k < 1024 ? 2048 : 4096) / sizeof(BFloat16);
   const Real *rows[Rows];
   Vector sum[Rows][Count];
   BATON_UNROLL
