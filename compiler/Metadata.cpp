@@ -68,8 +68,8 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"dtype", json.contains("training")
                                  ? json["training"]["compute"]
                                  : nlohmann::json(linears.dtype())}};
-  if (linears.roundsInputs)
-    json["model"]["activations"] = "int8";
+  if (!linears.inputs.empty())
+    json["model"]["activations"] = llvm::join(linears.inputs, ", ");
   // Checking programs judge each new step.
   if (!options.sanitize.empty() && options.judgesSteps) {
     llvm::SmallVector<event::ProgramOp> programs;

@@ -74,8 +74,9 @@ struct CompileOptions {
   Stage stage = Stage::executable;
   /// "auto", "f32", "bf16" or "f16": element type of linear weights.
   std::string dtype = "auto";
-  /// Products with quantised weights are those of whole numbers of 8 bits.
-  bool roundsInputs = false;
+  /// What linears multiply weights by: "f32", their inputs, or these rounded:
+  /// "int8" of quantised weights, "bf16" of BF16 weights.
+  std::string activations = "f32";
   /// Longest sequence, prompt and answer together, in tokens.
   std::optional<int64_t> maxSeq;
   /// Most sequences that a step has rows of; 0 for a program of one sequence,

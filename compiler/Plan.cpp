@@ -30,10 +30,10 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
   if (options.dtype != "auto")
     return createStringError("--dtype: the types of " + options.model +
                              " are written in it; leave the flag out");
-  if (options.roundsInputs)
+  if (options.activations != "f32")
     return createStringError("--activations: the types of " + options.model +
-                             " are written in it, inputs = i8 among them; "
-                             "leave the flag out");
+                             " are written in it, inputs = i8 and inputs bf16 "
+                             "among them; leave the flag out");
   llvm::SourceMgr sources;
   auto buffer = readSourceFile(options.model);
   if (!buffer)
@@ -86,12 +86,49 @@ static QuantisedWeights quantisedWeights(mlir::ModuleOp module) {
 }
 
 /// What linears multiply by these weights is rounded first.
-static void roundInputs(const QuantisedWeights &weights) {
+static void roundToBytes(const QuantisedWeights &weights) {
   for (auto [op, type] : weights)
     op.getResult().setType(
         model::typeOf(op).withElementType(model::QuantizedType::get(
             type.getContext(), type.getFormats(),
             mlir::IntegerType::get(type.getContext(), 8))));
+}
+
+/// Says of the model what --activations asks for, or why it cannot.
+static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
+                         const QuantisedWeights &quantised) {
+  const std::string flag = "--activations=" + options.activations + ": ";
+  if (options.activations == "int8") {
+    if (quantised.empty())
+      return createStringError(flag + "no weight of " + options.model +
+                               " is quantised; leave the flag out");
+    for (auto [op, type] : quantised)
+      if (!type.hasWholeNumbers())
+        return createStringError(
+            flag + "'" +
+            mlir::cast<mlir::StringAttr>(op.getSources()[0]).str() + "' is " +
+            type.getFormats().str() +
+            ", whose numbers are not whole; leave the flag out");
+    roundToBytes(quantised);
+  }
+  if (options.activations == "bf16") {
+    auto isBFloat16 = [](mlir::Value weight) {
+      return model::typeOf(weight).getElementType().isBF16();
+    };
+    bool hasSome = false;
+    module.walk(
+        [&](model::LinearOp op) { hasSome |= isBFloat16(op.getWeight()); });
+    module.walk(
+        [&](model::GatedLinearOp op) { hasSome |= isBFloat16(op.getGate()); });
+    if (!hasSome)
+      return createStringError(flag + "no weight that linears of " +
+                               options.model +
+                               " multiply by is BF16; leave the flag out, or "
+                               "have --dtype=bf16 round them");
+    for (auto program : module.getOps<model::ProgramOp>())
+      program.setInputs(mlir::BFloat16Type::get(module.getContext()));
+  }
+  return Error::success();
 }
 
 static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
@@ -114,20 +151,8 @@ readModel(mlir::MLIRContext &context, const CompileOptions &options,
               .str() +
           "' is quantised, and weights that train are floating-point numbers; "
           "--mode=train takes the checkpoint that it was made of");
-    if (options.roundsInputs && quantised.empty())
-      return createStringError("--activations=int8: no weight of " +
-                               options.model +
-                               " is quantised; leave the flag out");
-    if (options.roundsInputs)
-      for (auto [op, type] : quantised)
-        if (!type.hasWholeNumbers())
-          return createStringError(
-              "--activations=int8: '" +
-              mlir::cast<mlir::StringAttr>(op.getSources()[0]).str() + "' is " +
-              type.getFormats().str() +
-              ", whose numbers are not whole; leave the flag out");
-    if (options.roundsInputs)
-      roundInputs(quantised);
+    if (Error refusal = roundInputs(*module, options, quantised))
+      return std::move(refusal);
     return module;
   }
   if (!llvm::sys::fs::exists(options.model))

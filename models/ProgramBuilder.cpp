@@ -24,7 +24,8 @@ ProgramBuilder::ProgramBuilder(MLIRContext &context, StringRef family,
                                       builder.getI64IntegerAttr(maxSeq),
                                       builder.getStringAttr(family),
                                       /*training=*/UnitAttr(),
-                                      /*batch=*/IntegerAttr());
+                                      /*batch=*/IntegerAttr(),
+                                      /*inputs=*/TypeAttr());
   Block *block = builder.createBlock(&program.getBody());
   block->addArgument(
       StepTensorType::get(&context, {kRows}, builder.getI32Type()), location);

@@ -233,6 +233,9 @@ class Body<string theName, dag theOperands> {
   /// What it computes, in Markdown.
   string description = ?;
   list<Variant> variants = [Plain];
+  /// Which task libraries have it. Plans for a target whose library has not do
+  /// not call it.
+  list<string> libraries = ["cpu", "cuda"];
   /// Inputs that the first operand may be: with the same pointer and stride.
   list<string> inPlace = [];
   /// Additions, multiplications and comparisons; a fused multiply-add is two,

@@ -70,6 +70,8 @@ struct Signature {
   llvm::ArrayRef<llvm::StringLiteral> inPlace;
   /// Its operations are a matrix product's.
   bool isProduct;
+  /// Task libraries that have it: "cpu", "cuda".
+  llvm::ArrayRef<llvm::StringLiteral> libraries;
 };
 
 const Signature &signatureOf(Kind kind);

@@ -84,15 +84,23 @@ private:
   FixedVectorType *words, *halves, *bytes;
 };
 
+/// What begins a function's own body, in place of what it had.
+IRBuilder<> rewrite(Function &function) {
+  function.deleteBody();
+  return IRBuilder<>(BasicBlock::Create(function.getContext(), "", &function));
+}
+
+/// Vectors of 64 bytes in a function. CPUs that prefer shorter ones have none
+/// unless it says so.
+FixedVectorType *wideVector(Function &function, Type *element) {
+  function.addFnAttr("min-legal-vector-width", "512");
+  return FixedVectorType::get(element, 512 / element->getScalarSizeInBits());
+}
+
 /// baton_dots_wide() by one instruction.
 void writeWide(Function &function) {
-  function.deleteBody();
-  // CPUs that prefer shorter vectors have none of 64 bytes without.
-  function.addFnAttr("min-legal-vector-width", "512");
-  LLVMContext &context = function.getContext();
-  IRBuilder<> builder(BasicBlock::Create(context, "", &function));
-  auto *words =
-      FixedVectorType::get(builder.getInt32Ty(), baton::cpu::wide_dot_lanes);
+  IRBuilder<> builder = rewrite(function);
+  Type *words = wideVector(function, builder.getInt32Ty());
   auto load = [&](unsigned argument) -> Value * {
     return builder.CreateAlignedLoad(words, function.getArg(argument),
                                      Align(4));
@@ -101,6 +109,80 @@ void writeWide(Function &function) {
                                         {load(0), load(1), load(2)});
   builder.CreateAlignedStore(sums, function.getArg(0), Align(4));
   builder.CreateRetVoid();
+}
+
+/// baton_dots_pairs() by one instruction. Weights of two depths become pairs,
+/// once for all rows that the caller multiplies by them.
+void writePairs(Function &function) {
+  IRBuilder<> builder = rewrite(function);
+  Type *floats = wideVector(function, builder.getFloatTy());
+  Type *numbers = wideVector(function, builder.getBFloatTy());
+  constexpr int lanes = baton::cpu::wide_dot_lanes;
+  SmallVector<int> order;
+  for (int lane = 0; lane < lanes; ++lane)
+    order.append({lane, lanes + lane});
+  Value *weights = builder.CreateAlignedLoad(
+      wideVector(function, builder.getInt16Ty()), function.getArg(1), Align(2));
+  weights = builder.CreateBitCast(builder.CreateShuffleVector(weights, order),
+                                  numbers);
+  Value *inputs = builder.CreateBitCast(
+      builder.CreateVectorSplat(lanes, function.getArg(2)), numbers);
+  Value *sums = builder.CreateAlignedLoad(floats, function.getArg(0), Align(4));
+  sums = builder.CreateIntrinsic(Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                 {sums, weights, inputs});
+  builder.CreateAlignedStore(sums, function.getArg(0), Align(4));
+  builder.CreateRetVoid();
+}
+
+/// The same by two fused multiply-adds, which beginPairs() has told to take
+/// denormal numbers for zeros.
+void writeFusedPairs(Function &function) {
+  IRBuilder<> builder = rewrite(function);
+  constexpr int lanes = baton::cpu::wide_dot_lanes;
+  auto *words = FixedVectorType::get(builder.getInt32Ty(), lanes);
+  auto *halves = FixedVectorType::get(builder.getInt16Ty(), lanes);
+  auto *floats = FixedVectorType::get(builder.getFloatTy(), lanes);
+  auto input = [&](Value *upperHalf) -> Value * {
+    return builder.CreateVectorSplat(
+        lanes, builder.CreateBitCast(upperHalf, builder.getFloatTy()));
+  };
+  auto weights = [&](int depth) -> Value * {
+    Value *place = builder.CreateConstInBoundsGEP1_32(
+        builder.getInt16Ty(), function.getArg(1), depth * lanes);
+    Value *loaded = builder.CreateAlignedLoad(halves, place, Align(2));
+    return builder.CreateBitCast(
+        builder.CreateShl(builder.CreateZExt(loaded, words), 16), floats);
+  };
+  Value *x = function.getArg(2);
+  Value *sums = builder.CreateAlignedLoad(floats, function.getArg(0), Align(4));
+  sums = builder.CreateIntrinsic(
+      Intrinsic::fma, {floats},
+      {input(builder.CreateAnd(x, 0xffff0000)), weights(1), sums});
+  sums = builder.CreateIntrinsic(
+      Intrinsic::fma, {floats},
+      {input(builder.CreateShl(x, 16)), weights(0), sums});
+  builder.CreateAlignedStore(sums, function.getArg(0), Align(4));
+  builder.CreateRetVoid();
+}
+
+/// baton_begin_pairs() that has denormal operands and results be zeros, and
+/// baton_end_pairs() that has them be what they were.
+void writeBorders(Function &begin, Function &end) {
+  constexpr uint32_t flushToZero = 0x8000, denormalsAreZero = 0x40;
+  IRBuilder<> builder = rewrite(begin);
+  Value *place = builder.CreateAlloca(builder.getInt32Ty());
+  builder.CreateIntrinsic(Intrinsic::x86_sse_stmxcsr, {}, {place});
+  Value *before = builder.CreateLoad(builder.getInt32Ty(), place);
+  builder.CreateStore(builder.CreateOr(before, flushToZero | denormalsAreZero),
+                      place);
+  builder.CreateIntrinsic(Intrinsic::x86_sse_ldmxcsr, {}, {place});
+  builder.CreateRet(before);
+
+  IRBuilder<> last = rewrite(end);
+  place = last.CreateAlloca(last.getInt32Ty());
+  last.CreateStore(end.getArg(0), place);
+  last.CreateIntrinsic(Intrinsic::x86_sse_ldmxcsr, {}, {place});
+  last.CreateRetVoid();
 }
 
 } // namespace
@@ -164,6 +246,20 @@ void baton::cpu::chooseMachineBodies(Module &module,
       function && hasWideDots)
     writeWide(*function);
   answer(module, "baton_has_wide_dots", hasWideDots);
+
+  const bool hasPairDots = isX86 && cpu.checkFeatures("+avx512bf16,+avx512bw");
+  const bool isFused = isX86 && !hasPairDots && cpu.checkFeatures("+fma");
+  if (Function *function = inlined(module, "baton_dots_pairs")) {
+    if (hasPairDots)
+      writePairs(*function);
+    else if (isFused)
+      writeFusedPairs(*function);
+  }
+  Function *begin = inlined(module, "baton_begin_pairs");
+  Function *end = inlined(module, "baton_end_pairs");
+  if (begin && end && isFused)
+    writeBorders(*begin, *end);
+  answer(module, "baton_has_pair_dots", hasPairDots);
   answer(module, "baton_has_many_registers",
          isX86 && cpu.checkFeatures("+avx512vl"));
 }

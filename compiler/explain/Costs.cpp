@@ -340,7 +340,7 @@ LinearCosts &LinearCosts::operator+=(const LinearCosts &other) {
   for (auto [window, more] : other.attentionFlops)
     attentionFlops[window] += more;
   dtypes.insert(other.dtypes.begin(), other.dtypes.end());
-  roundsInputs |= other.roundsInputs;
+  inputs.insert(other.inputs.begin(), other.inputs.end());
   return *this;
 }
 
@@ -378,9 +378,12 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
       auto blocks = mlir::dyn_cast<event::BlocksAttr>(panels.getFormAttr());
       costs.dtypes.insert(blocks ? blocks.getFormats().str()
                                  : llvm::to_string(panels.getElement()));
-      costs.roundsInputs |=
-          bodies::dynCall<bodies::IntegerLinearCall>(call) ||
-          bodies::dynCall<bodies::IntegerGatedLinearCall>(call);
+      if (bodies::dynCall<bodies::IntegerLinearCall>(call) ||
+          bodies::dynCall<bodies::IntegerGatedLinearCall>(call))
+        costs.inputs.insert("int8");
+      if (bodies::dynCall<bodies::RoundedLinearCall>(call) ||
+          bodies::dynCall<bodies::RoundedGatedLinearCall>(call))
+        costs.inputs.insert("bf16");
       double flops = 0;
       for (ArrayRef<int64_t> task : tasksOf(phase, step)) {
         std::optional<bodies::BodyCost> body =

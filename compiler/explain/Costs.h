@@ -92,8 +92,8 @@ struct LinearCosts {
   std::map<int64_t, double> attentionFlops;
   /// How they are stored; of several types each.
   std::set<std::string> dtypes;
-  /// Whether some multiply whole numbers of 8 bits.
-  bool roundsInputs = false;
+  /// What inputs of some are rounded to: "int8", "bf16".
+  std::set<std::string> inputs;
   std::string dtype() const {
     return dtypes.empty() ? "f32" : llvm::join(dtypes, ", ");
   }

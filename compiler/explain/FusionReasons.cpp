@@ -67,8 +67,11 @@ static void addCall(event::CallOp call, Sentences &reasons) {
     addResidual(linear.residual());
   } else if (auto integer = bodies::dynCall<bodies::IntegerLinearCall>(call)) {
     addResidual(integer.residual());
+  } else if (auto rounded = bodies::dynCall<bodies::RoundedLinearCall>(call)) {
+    addResidual(rounded.residual());
   } else if (bodies::dynCall<bodies::GatedLinearCall>(call) ||
-             bodies::dynCall<bodies::IntegerGatedLinearCall>(call)) {
+             bodies::dynCall<bodies::IntegerGatedLinearCall>(call) ||
+             bodies::dynCall<bodies::RoundedGatedLinearCall>(call)) {
     reasons.push_back("gate, up, activation and product are one body, " +
                       callee.str() + ": none of them is stored");
   } else if (auto attention = bodies::dynCall<bodies::AttentionCall>(call)) {

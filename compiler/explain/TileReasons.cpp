@@ -80,9 +80,11 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
       return "the body's grid";
     std::optional<bodies::BodyFunction> body = bodies::lookUp(call);
     isLinear |= body && (body->kind == bodies::Kind::linear ||
-                         body->kind == bodies::Kind::integer_linear);
+                         body->kind == bodies::Kind::integer_linear ||
+                         body->kind == bodies::Kind::rounded_linear);
     isGated |= body && (body->kind == bodies::Kind::gated_linear ||
-                        body->kind == bodies::Kind::integer_gated_linear);
+                        body->kind == bodies::Kind::integer_gated_linear ||
+                        body->kind == bodies::Kind::rounded_gated_linear);
     isAttention |= body && isAttentionBody(body->kind);
   }
   if (along == "rows") {

@@ -247,6 +247,12 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
       model.return %logits, %draws : !model.tensor<outputs x 131 x f32>, !model.tensor<outputs x 42 x i32>
     }
     ```
+    With `inputs bf16`, linears and gated linears whose weights are bf16 round what
+    they multiply by these to bf16; sums are f32.
+    ```mlir
+    model.program @llama max_seq 512 inputs bf16 {
+    ```
+
     `sequences` says of which sequence a row is, and `positions` where in it;
     `pages` has a line for each sequence: the pages in which its keys and values lie,
     64 positions each. `slots` are the places in them to which rows go. `sampling`,
@@ -256,12 +262,14 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     - `max_seq` is at least 1 and at most 2^24
     - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them, the pages, and `outputs x 22 x i32` and two vectors of i32 for `model.sample`
     - a batch is at least 1, at most 65536, and does not train
+    - `inputs` is bf16; a program that trains has none
     - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_seq, OptionalAttr<StrAttr>:$family,
-                       UnitAttr:$training, OptionalAttr<I64Attr>:$batch);
+                       UnitAttr:$training, OptionalAttr<I64Attr>:$batch,
+                       OptionalAttr<TypeAttr>:$inputs);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? (`training` $training^)? (`batch` $batch^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `max_seq` $max_seq (`family` $family^)? (`training` $training^)? (`batch` $batch^)? (`inputs` $inputs^)? attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
     /// Pages that a longest sequence of a batch has.
     int64_t countPages() { return (int64_t(getMaxSeq()) + kPagePositions - 1) / kPagePositions; }

@@ -39,6 +39,11 @@ LogicalResult ProgramOp::verify() {
                                     IntegerType::get(getContext(), 32));
   if (getTraining() && getBatch())
     return emitOpError() << "trains, and is a batch that decodes";
+  if (getInputs() && !getInputs()->isBF16())
+    return emitOpError() << "inputs of linears are " << *getInputs()
+                         << ", expected bf16";
+  if (getInputs() && getTraining())
+    return emitOpError() << "trains, and rounds inputs of linears";
   if (getTraining()) {
     auto weights = tokens.withElementType(Float32Type::get(getContext()));
     if (block.getArgumentTypes() !=

@@ -21,11 +21,16 @@ mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
   return isRecomputed(op.getX()) ? mlir::success() : expectRows(op, "x", x);
 }
 
-/// Whether products with a weight are those of whole numbers.
-inline bool roundsInputs(mlir::Value weight) {
-  auto stored = mlir::dyn_cast<model::QuantizedType>(
-      model::typeOf(weight).getElementType());
-  return stored && stored.getInputs();
+/// What products with a weight round their inputs to, as bodies are called that
+/// read such: whole numbers of 8 bits ("integer_"), BF16 ("rounded_"), or
+/// nothing ("").
+template <typename OpT>
+llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
+  mlir::Type element = model::typeOf(weight).getElementType();
+  if (auto stored = mlir::dyn_cast<model::QuantizedType>(element))
+    return stored.getInputs() ? "integer_" : "";
+  auto program = op->template getParentOfType<model::ProgramOp>();
+  return element.isBF16() && program.getInputs() ? "rounded_" : "";
 }
 
 /// Reads a tile of rows of x, through the linear's norm if it has one, or
@@ -70,15 +75,19 @@ readLinearInput(OpT op, mlir::Value weight, PhaseBuilder &phase, const View &x,
                 const RowTiles &tiles, const std::string &name, Tiler &tiler) {
   mlir::FailureOr<LinearInput> input =
       readRealInput(op, phase, x, tiles, name, tiler);
-  if (failed(input) || !roundsInputs(weight))
+  const llvm::StringRef rounding = inputRounding(op, weight);
+  if (failed(input) || rounding.empty())
     return input;
   constexpr int64_t kBytes = sizeof(float);
   const int64_t depth = model::typeOf(op.getX()).getDimension(1);
   const int64_t begin = tiles.size * ceilDiv(depth, kPanel) * kPanel * kBytes;
-  const int64_t stride = ceilDiv(bodies::quantised_row(depth), kPanel) * kPanel;
+  const bool isInteger = rounding == "integer_";
+  const int64_t elements =
+      isInteger ? bodies::quantised_row(depth) : ceilDiv(depth, 2);
+  const int64_t stride = ceilDiv(elements, kPanel) * kPanel;
   phase.needsScratch(begin + tiles.size * stride * kBytes);
   LinearInput rounded{phase.scratch(begin), phase.integer(stride)};
-  phase.call("quantise_rows",
+  phase.call(isInteger ? "quantise_rows" : "round_rows",
              {rounded.pointer, rounded.stride, input->pointer, input->stride,
               tiles.count(phase), phase.integer(depth)},
              /*invariant=*/true);

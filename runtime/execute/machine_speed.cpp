@@ -166,6 +166,22 @@ multiply_add_avx512(uint64_t iterations) {
   use(values);
   return 2.0 * 16 * chains * static_cast<double>(iterations);
 }
+
+__attribute__((target("avx512f,avx512bf16"))) double
+multiply_pairs(uint64_t iterations) {
+  __m512 values[chains];
+  for (__m512 &value : values)
+    value = _mm512_setzero_ps();
+  // Two numbers near 1.
+  unsigned pair = 0x3f803f80;
+  use(pair);
+  const auto factor = (__m512bh)_mm512_set1_epi32(static_cast<int>(pair));
+  for (uint64_t i = 0; i < iterations; ++i)
+    for (__m512 &value : values)
+      value = _mm512_dpbf16_ps(value, factor, factor);
+  use(values);
+  return 4.0 * 16 * chains * static_cast<double>(iterations);
+}
 #endif
 
 auto best_reader() {
@@ -176,8 +192,10 @@ auto best_reader() {
   return read_words;
 }
 
-auto best_multiply_add() {
+auto best_multiply_add(bool pairs) {
 #if defined(__x86_64__)
+  if (pairs && __builtin_cpu_supports("avx512bf16"))
+    return multiply_pairs;
   if (__builtin_cpu_supports("avx512f"))
     return multiply_add_avx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -245,8 +263,8 @@ double measure_read_bandwidth(unsigned threads,
   return static_cast<double>(window * threads) / seconds;
 }
 
-double measure_arithmetic_peak(unsigned threads) {
-  auto multiply_add = best_multiply_add();
+double measure_arithmetic_peak(unsigned threads, bool pairs) {
+  auto multiply_add = best_multiply_add(pairs);
   // About five milliseconds each.
   constexpr uint64_t iterations = 2'500'000;
   std::vector<double> operations(threads);

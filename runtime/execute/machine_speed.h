@@ -27,8 +27,9 @@ double measure_read_bandwidth(unsigned threads,
                               std::span<const std::byte> memory = {});
 
 /// Single-precision floating-point operations per second of the widest fused
-/// multiply-add that the processor has, two operations each.
-double measure_arithmetic_peak(unsigned threads);
+/// multiply-add that the processor has, two operations each; or, with `pairs`,
+/// of its products of pairs of BF16 numbers, four each, if it has them.
+double measure_arithmetic_peak(unsigned threads, bool pairs = false);
 
 /// Seconds from a notification until the worker that waits for it goes on: two
 /// threads that wake each other, or, with one, its own notification.
@@ -38,11 +39,16 @@ double measure_hand_over(unsigned threads);
 /// with the load of a machine's neighbours: they are measured again between a
 /// program's runs.
 struct MachineLimits {
+  /// Whether products are those of pairs.
+  bool pairs = false;
   double bandwidth = 0, arithmetic = 0;
 
+  const char *name_of_arithmetic() const {
+    return pairs ? "the peak of BF16 pairs" : "multiply-add peak";
+  }
   void measure(unsigned workers, std::span<const std::byte> memory) {
     bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers, pairs));
   }
 };
 

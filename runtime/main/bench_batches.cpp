@@ -255,6 +255,7 @@ BatchMeasurements measure_batches(const Metadata &metadata,
       pages_for(metadata, options, std::ranges::max(options.batch)));
   BatchMeasurements measured;
   measured.workers = execution->workers();
+  measured.limits = limits_of(metadata);
   auto measure_machine = [&] {
     if (metadata.device.is_null() && !options.brief)
       measured.limits.measure(measured.workers, parameters.front().packed());
@@ -332,7 +333,7 @@ std::string text_of(const Metadata &metadata,
                bytes ? percent_text(std::max(*bytes, *flops)) : "",
                !bytes            ? ""
                : *bytes > *flops ? "read bandwidth"
-                                 : "multiply-add peak"});
+                                 : measured.limits.name_of_arithmetic()});
   }
   std::string text = table.text(0);
   if (measured.limits.bandwidth > 0)
@@ -343,6 +344,14 @@ std::string text_of(const Metadata &metadata,
 }
 
 } // namespace
+
+MachineLimits limits_of(const Metadata &metadata) {
+  const auto model = metadata.json.find("model");
+  MachineLimits limits;
+  limits.pairs =
+      model != metadata.json.end() && model->value("activations", "") == "bf16";
+  return limits;
+}
 
 void bench_batches(const Metadata &metadata, const BenchOptions &options) {
   check_options(metadata, options);

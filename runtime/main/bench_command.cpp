@@ -16,7 +16,6 @@
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
-#include "runtime/execute/machine_speed.h"
 #include "runtime/execute/npy.h"
 #include "runtime/main/batch_commands.h"
 #include "runtime/main/decode_ranks.h"
@@ -329,6 +328,7 @@ Measurements measure_all(const Metadata &metadata,
   Measurements measured;
   const bool on_device = !metadata.device.is_null();
   measured.has_limits = !on_device && !options.brief;
+  measured.machine = limits_of(metadata);
   unsigned cores = chosen_workers(options.run);
   uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   RankParameters parameters = options.run.weights
@@ -489,10 +489,10 @@ std::string result_text(const Metadata &metadata, const BenchOptions &options,
   const Rates rates(metadata, options, measured);
   const Speed &speed = measured.speed;
   std::string runs = std::to_string(speed.runs);
-  auto of_peak = [](const Rate &rate) {
-    return rate.fraction
-               ? percent_text(*rate.fraction) + " of multiply-add peak"
-               : "";
+  auto of_peak = [&](const Rate &rate) {
+    return rate.fraction ? percent_text(*rate.fraction) + " of " +
+                               measured.machine.name_of_arithmetic()
+                         : "";
   };
   auto of_bandwidth = [](const Rate &rate) {
     return rate.fraction

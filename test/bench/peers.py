@@ -20,6 +20,7 @@ file that it makes, Baton with inputs in F32 and, as "Baton int8", of 8 bits, as
 them. ik_llama.cpp is compared on these where --ik-python names a Python that has the package
 ik-llama-cpp-python, whose libraries do not go into one process with llama.cpp's. It repacks
 weights when it loads them, and has its flash attention, as its own command line would have it.
+With BF16 weights "Baton bf16" rounds inputs to BF16, as llama.cpp does.
 
 How it is judged: cores of shared machines vanish for seconds at a time, so of all
 rounds the best window of 8 consecutive tokens counts for decode and the best run
@@ -409,6 +410,8 @@ def compare(arguments, name, dtype, workers):
         weights = os.path.join(arguments.work, f"{name}-{dtype}")
         in_child(write_checkpoint, weights, config, dtype)
         programs = {"Baton": []}
+        if dtype == "bf16":
+            programs["Baton bf16"] = ["--activations=bf16"]
     positions = max(arguments.context, PROMPT) + arguments.decode + 8
     flags = ["--quiet", f"--max-seq={positions}"]
     if arguments.batch:

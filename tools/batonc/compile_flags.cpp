@@ -105,10 +105,11 @@ void tools::CompileFlags::addCodeFlags(CLI::App &app) {
                  "type of linear weights: auto (the config's), f32, bf16, f16; "
                  "in training, of what products multiply (weights, gradients "
                  "and sums are f32), or f64 for everything");
-  app.add_option("--activations", activations.value,
-                 "what linears multiply quantised weights by: f32, their "
-                 "inputs, or int8, these rounded to 8 bits with a scale for "
-                 "each 32, which is quicker");
+  app.add_option(
+      "--activations", activations.value,
+      "what linears multiply weights by: f32, their inputs, or these "
+      "rounded, which is quicker: of BF16 weights to bf16, of "
+      "quantised ones to int8, 8 bits with a scale for each 32");
   maxSeqOption = app.add_option(
       "--max-seq", maxSeq,
       "longest sequence in tokens, prompt and answer; the config's limit "
@@ -378,6 +379,10 @@ std::string tools::CompileFlags::checkChoices() const {
       return "--cublaslt=always with --mode=train is not built yet; products "
              "of training are the kernel's own";
   }
+  if (activations.value == "bf16" && !has(target, Feature::roundedInputs))
+    return "--activations=bf16 with --target=" + target +
+           " is not built yet; " + targetsWith(Feature::roundedInputs) +
+           " has such products";
   return schedules() ? "" : order.check();
 }
 
@@ -471,6 +476,9 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
     return "--recompute=" + recompute.value +
            ": a program that decodes keeps nothing for a backward step; "
            "--mode=train does";
+  if (activations.value == "bf16" && mode.value == "train")
+    return "--activations=bf16 is for programs that decode; --dtype=bf16 with "
+           "--mode=train rounds both sides of products";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
   if (std::string error = finishBatch(options); !error.empty())
@@ -505,7 +513,7 @@ std::string tools::CompileFlags::finishPasses(CompileOptions &options) const {
 void tools::CompileFlags::fill(CompileOptions &options) const {
   options.model = model;
   options.dtype = dtype.value;
-  options.roundsInputs = activations.value == "int8";
+  options.activations = activations.value;
   if (schedules())
     options.schedule = order.value;
   options.training = mode.value == "train";

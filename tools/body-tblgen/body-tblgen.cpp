@@ -5,8 +5,9 @@
 //   -gen-calls              a class of accessors for the calls of each body
 //   -gen-table              what is known of each body, as data and functions
 //   -gen-reference          docs/reference/bodies.md
-//   -gen-list               -line for each function, with its $name and
-//                           $operator; -class names whose bodies only
+//   -gen-list               -line for each function, with its $name, $operator
+//                           and $libraries; -class names whose bodies only
+// With -library, declarations and lists are of the bodies that it has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +44,9 @@ cl::opt<std::string> prefix("prefix", cl::init("void"),
 cl::opt<std::string>
     line("line", cl::init("$operator $name"),
          cl::desc("What -gen-list writes of a function, by its "
-                  "$name and $operator"));
+                  "$name, $operator and $libraries"));
+cl::opt<std::string> library("library",
+                             cl::desc("Of which library bodies are listed"));
 cl::opt<std::string> className("class", cl::init("Body"),
                                cl::desc("Of which class bodies are listed"));
 cl::opt<std::string> real("real", cl::init("Real"),
@@ -99,6 +102,13 @@ public:
   StringRef name() const { return record->getValueAsString("name"); }
   bool isOf(StringRef className) const {
     return record->isSubClassOf(className);
+  }
+  std::vector<StringRef> libraries() const {
+    return record->getValueAsListOfStrings("libraries");
+  }
+  /// Whether it is in the library that was asked for, if one was.
+  bool isListed() const {
+    return library.empty() || is_contained(libraries(), library);
   }
   /// "LinearCall".
   std::string className() const {
@@ -222,6 +232,8 @@ std::string cTypeOf(const Operand &operand, const Record *variant) {
 void writeDeclarations(const std::vector<Body> &bodies, raw_ostream &os) {
   writeBanner(os);
   for (const Body &body : bodies) {
+    if (!body.isListed())
+      continue;
     SmallVector<StringRef> lines;
     std::string text = textOf(body);
     StringRef(text).split(lines, '\n');
@@ -255,7 +267,7 @@ void writeCalls(const std::vector<Body> &bodies, raw_ostream &os) {
 void writeList(const std::vector<Body> &bodies, raw_ostream &os) {
   for (const Body &body : bodies)
     for (const Record *variant : body.variants()) {
-      if (!body.isOf(className))
+      if (!body.isOf(className) || !body.isListed())
         continue;
       StringRef rest = line;
       while (!rest.empty()) {
@@ -263,6 +275,8 @@ void writeList(const std::vector<Body> &bodies, raw_ostream &os) {
           os << body.functionName(variant);
         else if (rest.consume_front("$operator"))
           os << body.stem();
+        else if (rest.consume_front("$libraries"))
+          os << join(body.libraries(), ",");
         else {
           os << rest.front();
           rest = rest.drop_front();
@@ -298,6 +312,10 @@ void writeSignatures(const std::vector<Body> &bodies, raw_ostream &os) {
       writeStrings(os, inPlace);
       os << "};\n";
     }
+    os << "static constexpr llvm::StringLiteral k" << body.className()
+       << "Libraries[] = {";
+    writeStrings(os, body.libraries());
+    os << "};\n";
   }
   os << "static constexpr Signature kSignatures[] = {\n";
   for (const Body &body : bodies) {
@@ -307,7 +325,7 @@ void writeSignatures(const std::vector<Body> &bodies, raw_ostream &os) {
        << (hasAliases ? "k" + body.className() + "InPlace"
                       : std::string("llvm::ArrayRef<llvm::StringLiteral>()"))
        << ", " << (body.record->getValueAsBit("isProduct") ? "true" : "false")
-       << "},\n";
+       << ", k" << body.className() << "Libraries},\n";
   }
   os << "};\n";
   os << "static constexpr FunctionName kFunctions[] = {\n";
@@ -512,6 +530,8 @@ void writeReference(const std::vector<Body> &bodies, raw_ostream &os) {
     if (auto flops = body.record->getValueAsOptionalString("flops");
         flops && *flops != "0")
       os << "Operations: `" << *flops << "`.\n";
+    if (body.libraries().size() == 1)
+      os << "Only the " << body.libraries().front() << " library has it.\n";
     for (const Record *tuning : body.record->getValueAsListOfDefs("tuned")) {
       os << "Tuned for " << tuning->getValueAsString("target") << " ("
          << tuning->getValueAsString("name") << "): ";

@@ -59,6 +59,7 @@ EXPORTED = "test/e2e/inputs/exported"
 DEFERRED = "test/passes/fusion/inputs/deferred.mlir"
 BOTTLENECK = "test/passes/sharding/inputs/bottleneck.mlir"
 OF_OTHERS = (
+    ("decode rounded", "test/golden/llama-mha-tied", ("--activations=bf16",)),
     ("decode ranks queries", "test/golden/llama3-rope", ("--mesh=tp=2,tq=2",)),
     ("train ranks queries", "test/golden/llama3-rope", (TRAIN, "--mesh=tp=2,tq=2")),
     ("train bottleneck", BOTTLENECK, (TRAIN,)),

@@ -89,7 +89,8 @@ DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress",
 SCRIPTS_OF_COMMANDS = ("e2e.bench_scripts", "e2e.gpu_scripts*", "e2e.python_program")
 OF_BODIES = ("e2e.decode.*", "e2e.train_gradients.*", "e2e.train_f64.*", "e2e.train_16bit.*", "e2e.train_optimizers.*",
              "e2e.arrivals.*", "e2e.attention_split.*", "e2e.batches.*", "e2e.bits.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.hyper",
-             "e2e.loss_parts.*", "e2e.recompute.*", "e2e.schedules", "e2e.score.*", "e2e.tensor_parallel.llama-gqa",
+             "e2e.loss_parts.*", "e2e.recompute.*", "e2e.rounded_inputs.*", "e2e.schedules", "e2e.score.*",
+             "e2e.tensor_parallel.llama-gqa",
              "e2e.sanitize.*", "e2e.touched_memory", "e2e.planted.*", "e2e.cuda.llama-gqa", "e2e.cuda.gpt2-bf16",
              "e2e.cuda.llama-hyper-sinkhorn", "e2e.cuda_train.bf16", "e2e.cuda_train.llama-hyper-sinkhorn")
 JUDGES = (
@@ -128,6 +129,7 @@ FEATURES = {
     "lion": r"lion", "muon": r"muon", "sgd": r"sgd",
     "recompute": r"recompute",
     "gathered": r"gathered",
+    "rounded": r"activations=bf16",
     "bottleneck": r"bottleneck",
     "sequence": r"sequence.parallel",
     "fsdp": r"fsdp",

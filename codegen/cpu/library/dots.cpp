@@ -1,4 +1,4 @@
-//===- dots.cpp - sums of products of bytes -------------------------------===//
+//===- dots.cpp - sums of products of short numbers -----------------------===//
 
 #include "codegen/cpu/library/dots.h"
 
@@ -35,6 +35,34 @@ BATON_INLINE void add(int32_t *sums, Integers more) {
   __builtin_memcpy(sums, &before, sizeof before);
 }
 
+typedef float PairFloats __attribute__((ext_vector_type(wide_dot_lanes)));
+typedef double PairDoubles __attribute__((ext_vector_type(wide_dot_lanes)));
+typedef uint32_t PairWords __attribute__((ext_vector_type(wide_dot_lanes)));
+
+/// Denormal numbers as zeros.
+BATON_INLINE PairWords without_denormals(PairWords bits) {
+  return (bits & 0x7f800000) != 0 ? bits : bits & 0x80000000;
+}
+
+BATON_INLINE PairDoubles widened(PairWords bits) {
+  return __builtin_convertvector(
+      __builtin_bit_cast(PairFloats, without_denormals(bits)), PairDoubles);
+}
+
+/// sums + a b. In F64 the product is exact, and the sum is rounded to more than
+/// twice the bits of an F32, so that rounding again changes nothing. What is
+/// less than halfway from 2^-126 to the F32 below it, if there were one, is 0.
+BATON_INLINE PairWords add_product(PairWords sums, PairWords a, PairWords b) {
+  typedef int64_t Mask __attribute__((ext_vector_type(wide_dot_lanes)));
+  const PairDoubles sum = widened(sums) + widened(a) * widened(b);
+  const Mask is_zero =
+      __builtin_elementwise_abs(sum) < PairDoubles(0x1p-126 - 0x1p-151);
+  const PairWords bits =
+      __builtin_bit_cast(PairWords, __builtin_convertvector(sum, PairFloats));
+  return __builtin_convertvector(is_zero, PairWords) != 0 ? bits & 0x80000000
+                                                          : bits;
+}
+
 } // namespace
 
 // Not inlined before code generation has chosen their bodies.
@@ -64,3 +92,29 @@ baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b) {
       sums[lane] += static_cast<uint8_t>(a[lane] >> (8 * place)) *
                     static_cast<int8_t>(b[lane] >> (8 * place));
 }
+
+#ifndef BATON_HAS_PAIR_DOTS
+#define BATON_HAS_PAIR_DOTS 0
+#endif
+extern "C" __attribute__((noinline)) int32_t baton_has_pair_dots() {
+  return BATON_HAS_PAIR_DOTS;
+}
+
+extern "C" __attribute__((noinline)) void
+baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x) {
+  typedef uint16_t Halves __attribute__((ext_vector_type(wide_dot_lanes)));
+  PairWords before;
+  Halves first, second;
+  __builtin_memcpy(&before, sums, sizeof before);
+  __builtin_memcpy(&first, weights, sizeof first);
+  __builtin_memcpy(&second, weights + wide_dot_lanes, sizeof second);
+  auto widen = [](Halves halves) BATON_INLINE_LAMBDA {
+    return __builtin_convertvector(halves, PairWords) << 16;
+  };
+  before = add_product(before, widen(second), PairWords(x & 0xffff0000));
+  before = add_product(before, widen(first), PairWords(x << 16));
+  __builtin_memcpy(sums, &before, sizeof before);
+}
+
+extern "C" __attribute__((noinline)) uint32_t baton_begin_pairs() { return 0; }
+extern "C" __attribute__((noinline)) void baton_end_pairs(uint32_t) {}

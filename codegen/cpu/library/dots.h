@@ -1,6 +1,7 @@
-//===- dots.h - sums of products of bytes ---------------------------------===//
+//===- dots.h - sums of products of short numbers -------------------------===//
 //
-// Sums are exact, whatever computes them. Code generation gives these functions
+// Sums have the same bits, whatever computes them: of bytes they are exact, and
+// of pairs in BF16 rounded in one order. Code generation gives these functions
 // the body that the chosen CPU has instructions for
 // (codegen/cpu/MachineBodies.h); what dots.cpp says is for all others. Vectors
 // lie in memory, which inlining makes registers.
@@ -39,6 +40,24 @@ int32_t baton_has_wide_dots();
 /// sums[lane] += the products of the four bytes of a[lane], 0 to 255, with
 /// those of b[lane], -128 to 127, of 16 lanes.
 void baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b);
+
+/// Whether one instruction computes the next function.
+int32_t baton_has_pair_dots();
+
+/// sums[lane] += the product of weights[16 + lane] with the upper half of x,
+/// then that of weights[lane] with the lower one, BF16 numbers all, of 16
+/// lanes. Each is one fused multiply-add in F32, to the nearest, ties to even.
+/// Operands, sums among them, that are denormal are zeros of their sign, and so
+/// are results that would be less than 2^-126 if exponents had no limit. That
+/// is AVX512-BF16's VDPBF16PS; and x86's fused multiply-add, where MXCSR says
+/// so.
+void baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x);
+
+/// Calls of the last function stand between these two. What the first returns
+/// is the second's. Others' arithmetic does not: its denormal numbers may be
+/// lost.
+uint32_t baton_begin_pairs();
+void baton_end_pairs(uint32_t state);
 }
 
 #endif // BATON_CODEGEN_CPU_LIBRARY_DOTS_H

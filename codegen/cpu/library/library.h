@@ -33,7 +33,8 @@
 // tile, nor on where a tile's columns begin and end, nor on the CPU's vector
 // width.
 // - Every element of a matrix product is one chain of F32 fused multiply-adds
-//   that starts at +0 and ascends in depth.
+//   that starts at +0 and ascends in depth; of rounded inputs in pairs, of
+//   which the second comes first, without denormal numbers (dots.h).
 // - Every other sum keeps 16 partial sums, element i in partial sum i mod 16,
 //   and adds these lanes 8 apart, then 4, 2 and 1.
 // - Nothing else is fused, reassociated or approximated; exp, log, tanh and erf

@@ -18,7 +18,7 @@ using llvm::Expected;
 
 bool CpuTarget::has(Feature feature) const {
   return feature == Feature::pipeline || feature == Feature::gatheringAhead ||
-         feature == Feature::batches;
+         feature == Feature::batches || feature == Feature::roundedInputs;
 }
 
 Error CpuTarget::check(const CompileOptions &options) const {

@@ -2,6 +2,7 @@
 
 #include "compiler/targets/cuda/CudaTarget.h"
 
+#include "codegen/bodies/TaskCalls.h"
 #include "codegen/cuda/OverlappedExchanges.h"
 #include "codegen/plan/Description.h"
 #include "compiler/Metadata.h"
@@ -119,12 +120,33 @@ Error CudaTarget::check(const CompileOptions &options) const {
   return Error::success();
 }
 
+/// An error for the first call of a body that the task library has not.
+static Error checkBodies(llvm::ArrayRef<plan::ProgramLayout> layouts,
+                         const CompileOptions &options) {
+  event::CallOp missing;
+  for (const plan::ProgramLayout &layout : layouts)
+    event::ProgramOp(layout.program).walk([&](event::CallOp call) {
+      auto body = bodies::lookUp(call);
+      if (!missing && body &&
+          !llvm::is_contained(bodies::signatureOf(body->kind).libraries,
+                              "cuda"))
+        missing = call;
+    });
+  if (!missing)
+    return Error::success();
+  return createStringError("--target=" + options.target + ": the plan calls " +
+                           missing.getCallee() +
+                           ", which is for CPUs only so far");
+}
+
 Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                 nlohmann::json &metadata,
                                 const CompileOptions &options,
                                 llvm::ArrayRef<TargetDescription> descriptions,
                                 const cpu::Target &host,
                                 const Installation &installation) const {
+  if (Error error = checkBodies(layouts, options))
+    return std::move(error);
   auto sources =
       emitKernelSources(layouts, options, descriptions, host, installation);
   if (!sources)

@@ -38,16 +38,16 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
   Weight gateBias = vectorWeight(name + ".gate_bias", op.getGateBias(), tiler),
          upBias = vectorWeight(name + ".up_bias", op.getUpBias(), tiler);
   AffineExpr column = phase.coordinate(1) * tiles.width;
-  phase.call(
-      Weight(panels).bodyFor(roundsInputs(op.getGate()) ? "integer_gated_linear"
-                                                        : "gated_linear"),
-      {phase.address(out, box), phase.stride(out, 0), input->pointer,
-       input->stride,
-       phase.weight(panels, panels.getFormAttr().getOffset(column)),
-       gateBias.tile(phase, 1, tiles.width), upBias.tile(phase, 1, tiles.width),
-       tiles.rows.count(phase),
-       phase.integer(typeOf(op.getX()).getDimension(1)), tiles.count(phase),
-       phase.integer32(static_cast<int32_t>(op.getActivation()))});
+  phase.call(Weight(panels).bodyFor(
+                 (inputRounding(op, op.getGate()) + "gated_linear").str()),
+             {phase.address(out, box), phase.stride(out, 0), input->pointer,
+              input->stride,
+              phase.weight(panels, panels.getFormAttr().getOffset(column)),
+              gateBias.tile(phase, 1, tiles.width),
+              upBias.tile(phase, 1, tiles.width), tiles.rows.count(phase),
+              phase.integer(typeOf(op.getX()).getDimension(1)),
+              tiles.count(phase),
+              phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();
 }
 

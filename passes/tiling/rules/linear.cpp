@@ -27,8 +27,8 @@ static void callForPanels(model::LinearOp op, PhaseBuilder &phase,
                           const LinearTask &task) {
   Attribute weight = phase.weight(
       panels, panels.getFormAttr().getOffset(phase.coordinate(1) * width));
-  phase.call(Weight(panels).bodyFor(
-                 roundsInputs(op.getWeight()) ? "integer_linear" : "linear"),
+  const std::string body = (inputRounding(op, op.getWeight()) + "linear").str();
+  phase.call(Weight(panels).bodyFor(body),
              {task.out, task.outStride, task.input.pointer, task.input.stride,
               weight, task.bias, task.residual, task.residualStride, task.rows,
               task.depth, task.columns,

@@ -1,6 +1,7 @@
 """Each operator that codegen/bodies declares has its files, and they do what it needs.
 
-- codegen/cpu/library/OPERATOR.cpp and codegen/cuda/library/OPERATOR.h define its bodies.
+- codegen/cpu/library/OPERATOR.cpp and codegen/cuda/library/OPERATOR.h define its bodies,
+  of which the .td may say that one library only has them (libraries).
 - codegen/bodies/OPERATOR.td states the operations of each body, which explain counts.
 - passes/tiling/rules/OPERATOR.cpp and passes/sharding/rules/OPERATOR.cpp add its rules to
   the tables of these folders. An operator without says why in its .td: "No tiling rule:
@@ -8,7 +9,7 @@
 
 Says what is missing, by operator.
 
-Usage: operators.py FUNCTIONS.txt    lines of operator and function, from body-tblgen
+Usage: operators.py FUNCTIONS.txt    lines of operator, function and libraries, from body-tblgen
 """
 
 import re
@@ -21,7 +22,7 @@ INPUTS = ["codegen/bodies/*", "codegen/cpu/library/*", "codegen/cuda/library/*",
 
 # A library's file of an operator, and what defines a body in it: a function, or a macro
 # that puts a name together.
-LIBRARIES = ("codegen/cpu/library/{}.cpp", "codegen/cuda/library/{}.h")
+LIBRARIES = {"cpu": "codegen/cpu/library/{}.cpp", "cuda": "codegen/cuda/library/{}.h"}
 DEFINITION = r"baton_task_{0}\b|baton_task_{1}##|baton_task_{2}_##|BATON_[A-Z_]+\({0},|BATON_[A-Z_]+\({2}_##"
 # Of blocks, which runtime/weight_blocks.h lists for macros.
 BLOCKS = (ROOT / "runtime/weight_blocks.h").read_text()
@@ -42,13 +43,16 @@ def declaration(operator):
 
 
 def missing_bodies(operator, functions):
-    for library in LIBRARIES:
-        path = library.format(operator)
+    """`functions` has the libraries of each."""
+    for library, file in LIBRARIES.items():
+        path = file.format(operator)
+        expected = [function for function, libraries in functions.items() if library in libraries]
         if not (ROOT / path).exists():
-            yield f"{path}: no such file"
+            if expected:
+                yield f"{path}: no such file"
             continue
         text = (ROOT / path).read_text()
-        for function in functions:
+        for function in expected:
             stem = re.sub("_(f32|bf16|f16)$", "", function)
             names = [re.escape(name) for name in (function, stem, FORMAT.sub("", function))]
             if not re.search(DEFINITION.format(*names), text):
@@ -110,8 +114,8 @@ def strangers(operators):
 def main():
     operators = {}
     for line in Path(sys.argv[1]).read_text().splitlines():
-        operator, function = line.split()
-        operators.setdefault(operator, []).append(function)
+        operator, function, libraries = line.split()
+        operators.setdefault(operator, {})[function] = libraries.split(",")
     problems = list(strangers(operators))
     for operator, functions in sorted(operators.items()):
         problems += [*missing_bodies(operator, functions), *missing_costs(operator), *missing_rules(operator)]

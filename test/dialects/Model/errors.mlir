@@ -75,6 +75,26 @@ model.program @p max_seq 16777217 {
 
 // -----
 
+// program: `inputs` is bf16
+// expected-error @below {{inputs of linears are 'f16', expected bf16}}
+model.program @p max_seq 8 inputs f16 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %l = "test.value"() : () -> !model.tensor<outputs x 8 x f32>
+  model.return %l : !model.tensor<outputs x 8 x f32>
+}
+
+// -----
+
+// program: ... a program that trains has none
+// expected-error @below {{trains, and rounds inputs of linears}}
+model.program @p max_seq 8 training inputs bf16 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %l = "test.value"() : () -> !model.tensor<rows x f32>
+  model.return %l : !model.tensor<rows x f32>
+}
+
+// -----
+
 // program: the body takes one argument
 // expected-error @below {{the body takes one argument of type}}
 model.program @p max_seq 8 {

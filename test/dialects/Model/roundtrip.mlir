@@ -19,6 +19,13 @@ model.program @with_family max_seq 16777216 family "llama" attributes {note = "k
   model.return %logits : !model.tensor<outputs x 5 x f32>
 }
 
+// CHECK-LABEL: model.program @rounded max_seq 16 inputs bf16 {
+model.program @rounded max_seq 16 inputs bf16 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %logits = "test.value"() : () -> !model.tensor<outputs x 5 x f32>
+  model.return %logits : !model.tensor<outputs x 5 x f32>
+}
+
 // CHECK-LABEL: "test.stacks"
 "test.stacks"() ({
 ^bb0(%x: !model.tensor<rows x 8 x f32>, %i: !model.tensor<rows x f64>):

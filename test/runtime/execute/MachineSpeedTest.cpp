@@ -22,6 +22,12 @@ TEST(MachineSpeed, ArithmeticPeakIsThatOfACore) {
   EXPECT_LT(peak, 1e12);
 }
 
+TEST(MachineSpeed, PairsAreNoSlowerThanHalfOfMultiplyAdds) {
+  double peak = measure_arithmetic_peak(1, /*pairs=*/true);
+  EXPECT_GT(peak, measure_arithmetic_peak(1) / 2);
+  EXPECT_LT(peak, 4e12);
+}
+
 TEST(MachineSpeed, HandOverIsThatOfThreads) {
   for (unsigned threads : {1u, 2u, 5u}) {
     double seconds = measure_hand_over(threads);

@@ -57,6 +57,27 @@ TEST_F(VectorWidth, LinearAgrees) {
   }
 }
 
+TEST_F(VectorWidth, RoundedLinearAgrees) {
+  Random random(11);
+  const int64_t rows = 7, k = 37, columns = 40;
+  Buffer x = random.buffer(rows, k, 3.0f);
+  auto panels = Weight<BF16>(random, columns, k).packed();
+  Buffer native(rows, columns), other(rows, columns);
+  Buffer inputs(rows, (k + 1) / 2), other_inputs(rows, (k + 1) / 2);
+  baton_task_round_rows(inputs.data(), inputs.stride, x.data(), x.stride, rows,
+                        k);
+  BASELINE(baton_task_round_rows)
+  (other_inputs.data(), other_inputs.stride, x.data(), x.stride, rows, k);
+  expect_same_bits(inputs, other_inputs);
+  baton_task_rounded_linear_bf16(native.data(), native.stride, inputs.data(),
+                                 inputs.stride, panels.data(), nullptr, nullptr,
+                                 0, rows, k, columns, BATON_ACTIVATION_NONE);
+  BASELINE(baton_task_rounded_linear_bf16)
+  (other.data(), other.stride, inputs.data(), inputs.stride, panels.data(),
+   nullptr, nullptr, 0, rows, k, columns, BATON_ACTIVATION_NONE);
+  expect_same_bits(native, other);
+}
+
 TEST_F(VectorWidth, AttentionAgrees) {
   Random random(2);
   const int64_t rows = 9, positions = 100, group = 2, width = 24;
