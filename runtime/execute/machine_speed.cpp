@@ -305,4 +305,12 @@ double measure_hand_over(unsigned threads) {
   return seconds / (rounds * partners);
 }
 
+MachineLimits limits_of(const Metadata &metadata) {
+  const auto model = metadata.json.find("model");
+  MachineLimits limits;
+  limits.pairs =
+      model != metadata.json.end() && model->value("activations", "") == "bf16";
+  return limits;
+}
+
 } // namespace baton

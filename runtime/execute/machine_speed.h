@@ -11,6 +11,8 @@
 #ifndef BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H
 #define BATON_RUNTIME_EXECUTE_MACHINE_SPEED_H
 
+#include "runtime/execute/metadata.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -51,6 +53,9 @@ struct MachineLimits {
     arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers, pairs));
   }
 };
+
+/// Those of the products that a program computes, before they are measured.
+MachineLimits limits_of(const Metadata &metadata);
 
 } // namespace baton
 

@@ -345,14 +345,6 @@ std::string text_of(const Metadata &metadata,
 
 } // namespace
 
-MachineLimits limits_of(const Metadata &metadata) {
-  const auto model = metadata.json.find("model");
-  MachineLimits limits;
-  limits.pairs =
-      model != metadata.json.end() && model->value("activations", "") == "bf16";
-  return limits;
-}
-
 void bench_batches(const Metadata &metadata, const BenchOptions &options) {
   check_options(metadata, options);
   const BatchMeasurements measured = measure_batches(metadata, options);

@@ -3,13 +3,9 @@
 #ifndef BATON_RUNTIME_MAIN_BENCH_BATCHES_H
 #define BATON_RUNTIME_MAIN_BENCH_BATCHES_H
 
-#include "runtime/execute/machine_speed.h"
 #include "runtime/main/commands.h"
 
 namespace baton {
-
-/// Those of the products that the program computes, before they are measured.
-MachineLimits limits_of(const Metadata &metadata);
 
 /// Prints how fast so many sequences as `options.batch` lists decode together.
 /// Throws Error when the program holds one, or one of them has other tokens

@@ -16,6 +16,7 @@
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
+#include "runtime/execute/machine_speed.h"
 #include "runtime/execute/npy.h"
 #include "runtime/main/batch_commands.h"
 #include "runtime/main/decode_ranks.h"

@@ -10,11 +10,13 @@
 
 #include "runtime/batch/score_json.h"
 #include "runtime/serve/api_json.h"
-#include "runtime/serve/batch_chat.h"
+#include "runtime/serve/batch_lines.h"
 #include "runtime/serve/chat_request.h"
 #include "runtime/serve/completion_answer.h"
 #include "runtime/serve/dialects.h"
+#include "runtime/serve/embedding_answer.h"
 #include "runtime/serve/llama_completion.h"
+#include "runtime/serve/ranking_answer.h"
 #include "runtime/serve/request_keys.h"
 #include "test/runtime/serve/written_exchange.h"
 
@@ -61,6 +63,7 @@ std::shared_ptr<const ServedModel> served_model() {
   format.shape.max_outputs = 8;
   format.shape.vocabulary = 256;
   format.shape.pages = 512;
+  format.shape.hidden_width = 5;
   model->conversation = std::make_shared<const Conversation>(
       ChatTemplate{chat_template, "", ""}, "template");
   model->constraints = std::make_shared<ConstraintCache>(
@@ -131,6 +134,11 @@ BatchChoice choice_of(const BatchRequest &request, std::mt19937 &random) {
 BatchResult result_of(BatchRequest request, std::mt19937 &random) {
   BatchResult result;
   result.prompt_tokens = request.prompt.size();
+  if (request.is_embedded())
+    for (size_t i = 0;
+         i < (request.pooling == Pooling::None ? request.prompt.size() : 1) * 5;
+         ++i)
+      result.embedding.push_back(i % 7 ? float(i) - 3.5F : 0);
   request.prompt.clear();
   for (uint32_t i = 0; i < request.n; ++i)
     result.choices.push_back(choice_of(request, random));
@@ -236,7 +244,7 @@ void complete(Request request, Make make, std::mt19937 &random) {
 void read_line(const Json &line, bool scores, std::mt19937 &random) {
   static const auto format = [] {
     BatchFormat made = model()->format;
-    made.chat = make_chat_lines(model());
+    made.api = make_api_lines(model());
     return made;
   }();
   RequestOrigin origin;
@@ -296,6 +304,26 @@ const std::map<std::string, Route, std::less<>> &routes() {
       {"/completion",
        [](const Json &body, std::mt19937 &random) {
          complete(read_llama_request(body, *model()), make_llama_answer,
+                  random);
+       }},
+      {"/v1/embeddings",
+       [](const Json &body, std::mt19937 &random) {
+         complete(read_embedding_request(body, *model()), make_embedding_answer,
+                  random);
+       }},
+      {"/embedding",
+       [](const Json &body, std::mt19937 &random) {
+         complete(read_embedding_request(body, *model(), true),
+                  make_llama_embedding_answer, random);
+       }},
+      {"/score",
+       [](const Json &body, std::mt19937 &random) {
+         complete(read_score_request(body, *model()), make_ranking_answer,
+                  random);
+       }},
+      {"/rerank",
+       [](const Json &body, std::mt19937 &random) {
+         complete(read_rerank_request(body, *model()), make_ranking_answer,
                   random);
        }},
       {"/apply-template",
