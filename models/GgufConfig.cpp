@@ -202,10 +202,26 @@ static void readDecoder(Fields &fields) {
     fields.set("rope_theta", 10000);
   readHeadDim(fields);
   readVocabulary(fields, "model.embed_tokens.weight");
-  fields.expectInteger("expert_count", 0);
-  fields.ignore("expert_used_count");
   // Of the conversion of Llama's first files; the order of rows is the same.
   fields.ignore("tensor_data_layout");
+}
+
+static void expectNoExperts(Fields &fields) {
+  fields.expectInteger("expert_count", 0);
+  fields.ignore("expert_used_count");
+}
+
+/// Of a mixture of experts, whose weights llama.cpp makes add up to 1, or does
+/// not, by the architecture.
+static void readExperts(Fields &fields, const char *width, bool normalizes) {
+  fields.integer("num_experts", "expert_count");
+  fields.integer("num_experts_per_tok", "expert_used_count");
+  if (!fields.integer(width, "expert_feed_forward_length"))
+    fields.integer(width, "feed_forward_length");
+  fields.set("norm_topk_prob", normalizes);
+  fields.ignore("expert_gating_func");
+  fields.ignore("expert_weights_scale");
+  fields.ignore("expert_weights_norm");
 }
 
 static void expectWholeRotation(Fields &fields) {
@@ -245,6 +261,35 @@ static void readQwen2(Fields &fields) {
   readDecoder(fields);
   expectWholeRotation(fields);
   fields.set("model_type", "qwen2");
+}
+
+static void readOlmoe(Fields &fields) {
+  readDecoder(fields);
+  expectWholeRotation(fields);
+  readExperts(fields, "intermediate_size", /*normalizes=*/false);
+  fields.set("model_type", "olmoe");
+  fields.set("attention_bias", hasBias(fields, "self_attn.q_proj"));
+  if (fields.number("clip_qkv", "attention.clamp_kqv") &&
+      fields.optionalNumber("attention.clamp_kqv") == 0)
+    fields.set("clip_qkv", nullptr);
+}
+
+static void readQwen2Moe(Fields &fields) {
+  readDecoder(fields);
+  expectWholeRotation(fields);
+  readExperts(fields, "moe_intermediate_size", /*normalizes=*/false);
+  fields.integer("shared_expert_intermediate_size",
+                 "expert_shared_feed_forward_length");
+  fields.set("model_type", "qwen2_moe");
+  fields.set("qkv_bias", hasBias(fields, "self_attn.q_proj"));
+}
+
+static void readQwen3Moe(Fields &fields) {
+  readDecoder(fields);
+  expectWholeRotation(fields);
+  readExperts(fields, "moe_intermediate_size", /*normalizes=*/true);
+  fields.set("model_type", "qwen3_moe");
+  fields.set("attention_bias", hasBias(fields, "self_attn.q_proj"));
 }
 
 static void readQwen3(Fields &fields) {
@@ -347,12 +392,16 @@ static void readGpt2(Fields &fields) {
 
 Config models::ggufConfig(const GgufModel &model) {
   static const std::map<std::string, void (*)(Fields &)> readers = {
-      {"gemma2", readGemma2}, {"gemma3", readGemma3}, {"gpt2", readGpt2},
-      {"llama", readLlama},   {"phi3", readPhi3},     {"qwen2", readQwen2},
-      {"qwen3", readQwen3}};
+      {"gemma2", readGemma2}, {"gemma3", readGemma3},
+      {"gpt2", readGpt2},     {"llama", readLlama},
+      {"olmoe", readOlmoe},   {"phi3", readPhi3},
+      {"qwen2", readQwen2},   {"qwen2moe", readQwen2Moe},
+      {"qwen3", readQwen3},   {"qwen3moe", readQwen3Moe}};
   Fields fields(model);
   // GgufModel::open knows no other architectures.
   readers.at(model.architecture())(fields);
+  if (!fields.valueOf("num_experts"))
+    expectNoExperts(fields);
   fields.set("dtype", ggufWeightType(model));
   fields.ignore("attention.causal");
   return fields.finish();

@@ -16,8 +16,12 @@ using namespace baton::model;
 static std::set<DataType>
 storedTypes(ParameterOp parameter, const models::TypeOfTensor &typeOfTensor) {
   std::vector<std::string> sources;
-  for (auto source : parameter.getSources().getAsRange<StringAttr>())
+  for (auto source : parameter.getSources().getAsRange<StringAttr>()) {
     sources.push_back(source.str());
+    // Files have all experts of a layer as one tensor.
+    if (size_t at = sources.back().find(kExpert); at != std::string::npos)
+      sources.back().replace(at, sizeof(kExpert) - 1, "0");
+  }
   int64_t layers = 1, first = 0, step = 1;
   if (auto stack = parameter->getParentOfType<StackOp>()) {
     layers = stack.getRepeat();
@@ -40,7 +44,8 @@ static bool mayBeQuantised(ParameterOp parameter) {
   return llvm::all_of(parameter->getUses(), [](OpOperand &use) {
     if (auto linear = dyn_cast<LinearOp>(use.getOwner()))
       return &linear.getWeightMutable() == &use;
-    return isa<EmbeddingOp>(use.getOwner());
+    return isa<EmbeddingOp, GroupedLinearOp, GroupedGatedLinearOp>(
+        use.getOwner());
   });
 }
 
@@ -68,7 +73,8 @@ void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
   module.walk([&](ParameterOp parameter) {
     auto type = cast<StepTensorType>(parameter.getType());
     const std::set<DataType> types = storedTypes(parameter, typeOfTensor);
-    if (type.getRank() != 2 || types.empty())
+    const bool isMatrix = type.getRank() == 2 || parameter.isOfExperts();
+    if (!isMatrix || types.empty())
       return;
     Type element = elementFor(types, module.getContext());
     if (isa<QuantizedType>(element) && !mayBeQuantised(parameter))

@@ -12,7 +12,7 @@ include "codegen/bodies/Body.td"
 // A row has `k` (1 to 64) of `count` experts. Choice c is [c / k, c % k] of
 // `experts`.
 
-def RouteBody : Body<"route",
+def RouteRowsBody : Body<"route_rows",
     (takes WritesIntegers<["rows", "k"]>:$experts, Stride:$experts_stride,
            Writes<["rows", "k"]>:$weights, Stride:$weights_stride,
            Reads<["rows", "count"]>:$logits, Stride:$logits_stride,
@@ -29,7 +29,7 @@ def RouteBody : Body<"route",
   let flops = "rows * count * (k + 3)";
 }
 
-def DispatchBody : Body<"dispatch",
+def DispatchRowsBody : Body<"dispatch_rows",
     (takes WritesIntegers<["count + 1"]>:$bounds,
            WritesIntegers<["rows * k"]>:$choices, WritesIntegers<["rows * k"]>:$places,
            ReadsIntegers<["rows", "k"]>:$experts, Stride:$experts_stride,
@@ -42,7 +42,7 @@ def DispatchBody : Body<"dispatch",
   let flops = "0";
 }
 
-def GatherBody : Body<"gather",
+def GatherRowsBody : Body<"gather_rows",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
            Reads<["source_rows", "width"]>:$x, Stride:$x_stride,
            ReadsIntegers<["rows"]>:$choices,
@@ -53,7 +53,7 @@ def GatherBody : Body<"gather",
   let flops = "0";
 }
 
-def CombineBody : Body<"combine",
+def CombineRowsBody : Body<"combine_rows",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
            Reads<["place_count", "width"]>:$x, Stride:$x_stride,
            ReadsIntegers<["rows * k"]>:$places,

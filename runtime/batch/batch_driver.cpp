@@ -142,12 +142,8 @@ BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
     job.scores.reserve((scores_end - to_score) *
                        (1 + job.request.score_likely));
   }
-  if (is_embedded()) {
-    const size_t width = driver.shape.hidden_width;
-    const size_t rows = pooling == Pooling::None ? job.prompt_size : 1;
-    sum.resize(rows * width);
-    job.embedding.resize(rows * width);
-  }
+  if (is_embedded())
+    sum.resize(driver.shape.hidden_width);
   // Workers wait while a token is recorded; growing may not happen then.
   tokens.reserve(job.prompt_size + job.max_new_tokens);
   tokens.assign(job.request.prompt.begin(), job.request.prompt.end());
@@ -328,13 +324,18 @@ void BatchDriver::pool_rows(Sequence &sequence, uint64_t begin,
   uint64_t from = std::max(begin, sequence.pooled);
   if (sequence.pooling == Pooling::Last)
     from = std::max(from, sequence.end() - 1);
+  std::vector<float> &embedding = sequence.job.embedding;
+  // Those that only wait take no memory.
+  embedding.resize(sequence.pooling == Pooling::None ? sequence.end() * width
+                                                     : width);
   for (uint64_t position = from; position < end; ++position) {
     const float *row = inputs.hidden_states +
                        (sequence.first_row + (position - begin)) * width;
-    double *sum = sequence.sum.data() +
-                  (sequence.pooling == Pooling::None ? position * width : 0);
-    for (size_t i = 0; i < width; ++i)
-      sum[i] += double(row[i]);
+    if (sequence.pooling == Pooling::None)
+      std::copy_n(row, width, embedding.data() + position * width);
+    else
+      for (size_t i = 0; i < width; ++i)
+        sequence.sum[i] += double(row[i]);
   }
   sequence.pooled = std::max(sequence.pooled, end);
 }
@@ -343,8 +344,9 @@ void BatchDriver::end_embedded(Sequence &sequence) {
   const bool is_mean = sequence.pooling == Pooling::Mean;
   const double count = is_mean ? double(sequence.end()) : 1;
   std::vector<float> &embedding = sequence.job.embedding;
-  for (size_t i = 0; i < embedding.size(); ++i)
-    embedding[i] = static_cast<float>(sequence.sum[i] / count);
+  if (sequence.pooling != Pooling::None)
+    for (size_t i = 0; i < embedding.size(); ++i)
+      embedding[i] = static_cast<float>(sequence.sum[i] / count);
   const bool is_finite = std::ranges::all_of(
       embedding, [](float number) { return std::isfinite(number); });
   if (is_finite)

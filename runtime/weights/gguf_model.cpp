@@ -34,6 +34,23 @@ uint64_t head_rows(const GgufFile &file, const std::string &architecture) {
   return columns / count;
 }
 
+/// One for each expert, of what one tensor has of all, one behind the other.
+void add_experts(const std::string &name, const Tensor &all,
+                 TensorMap &result) {
+  constexpr std::string_view number = "{expert}";
+  const size_t place = name.find(number);
+  const uint64_t count = all.shape.front();
+  Tensor own = all;
+  own.shape.erase(own.shape.begin());
+  own.bytes = all.bytes / count;
+  for (uint64_t expert = 0; expert < count; ++expert) {
+    own.data = all.data + expert * own.bytes;
+    result.emplace(name.substr(0, place) + std::to_string(expert) +
+                       name.substr(place + number.size()),
+                   own);
+  }
+}
+
 /// The tensors as a Hugging Face checkpoint has them.
 TensorMap translate(const GgufFile &file, const GgufFile &metadata,
                     const std::string &architecture) {
@@ -62,6 +79,13 @@ TensorMap translate(const GgufFile &file, const GgufFile &metadata,
     }
     if (name->is_plus_one)
       translated.added = 1;
+    if (name->is_of_experts) {
+      if (tensor.shape.size() != 3 || tensor.shape.front() == 0)
+        file.fail(what + " has the shape " + shape_text(tensor.shape) +
+                  ", expected experts, outputs and inputs");
+      add_experts(name->name, tensor, result);
+      continue;
+    }
     result.emplace(std::move(name->name), std::move(translated));
   }
   return result;

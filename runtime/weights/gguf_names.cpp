@@ -14,6 +14,10 @@ struct Module {
   std::string_view stored;
   std::string_view name;
   enum { Plain, Paired, Flipped } rows = Plain;
+
+  bool is_of_experts() const {
+    return name.find("{expert}") != std::string_view::npos;
+  }
 };
 
 struct Architecture {
@@ -55,6 +59,24 @@ std::vector<Module> separate_modules(std::vector<Module> own) {
   return layer_modules(std::move(own));
 }
 
+/// With a mixture of experts in the place of the feed-forward layer.
+std::vector<Module> mixture_modules(std::vector<Module> own) {
+  const Module common[] = {
+      {"attn_q", "self_attn.q_proj"},
+      {"attn_k", "self_attn.k_proj"},
+      {"attn_v", "self_attn.v_proj"},
+      {"attn_norm", "input_layernorm"},
+      {"attn_output", "self_attn.o_proj"},
+      {"ffn_norm", "post_attention_layernorm"},
+      {"ffn_gate_inp", "mlp.gate"},
+      {"ffn_gate_exps", "mlp.experts.{expert}.gate_proj"},
+      {"ffn_up_exps", "mlp.experts.{expert}.up_proj"},
+      {"ffn_down_exps", "mlp.experts.{expert}.down_proj"},
+  };
+  own.insert(own.end(), std::begin(common), std::end(common));
+  return own;
+}
+
 const Module ffn_norm = {"ffn_norm", "post_attention_layernorm"};
 const Module query_norm = {"attn_q_norm", "self_attn.q_norm"};
 const Module key_norm = {"attn_k_norm", "self_attn.k_norm"};
@@ -93,6 +115,8 @@ const Architecture architectures[] = {
      separate_modules({ffn_norm,
                        {"attn_q", "self_attn.q_proj", Module::Paired},
                        {"attn_k", "self_attn.k_proj", Module::Paired}})},
+    {"olmoe", decoder_modules, "model.layers.",
+     mixture_modules({query_norm, key_norm})},
     {"phi3",
      with(decoder_modules,
           {{"rope_factors_long", ""}, {"rope_factors_short", ""}}),
@@ -101,8 +125,15 @@ const Architecture architectures[] = {
                     {"attn_qkv", "self_attn.qkv_proj"},
                     {"ffn_up", "mlp.gate_up_proj"}})},
     {"qwen2", decoder_modules, "model.layers.", separate_modules({ffn_norm})},
+    {"qwen2moe", decoder_modules, "model.layers.",
+     mixture_modules({{"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+                      {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+                      {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+                      {"ffn_down_shexp", "mlp.shared_expert.down_proj"}})},
     {"qwen3", decoder_modules, "model.layers.",
      separate_modules({ffn_norm, query_norm, key_norm})},
+    {"qwen3moe", decoder_modules, "model.layers.",
+     mixture_modules({query_norm, key_norm})},
 };
 
 const Architecture *find_architecture(std::string_view name) {
@@ -178,6 +209,7 @@ std::optional<GgufName> translate_gguf_name(std::string_view architecture,
   result.is_flipped = is_weight && module->rows == Module::Flipped;
   result.is_plus_one =
       is_weight && known->shifts_norms && module->stored.ends_with("norm");
+  result.is_of_experts = module->is_of_experts();
   return result;
 }
 

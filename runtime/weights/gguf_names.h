@@ -20,6 +20,8 @@ struct GgufName {
   bool is_flipped = false;
   /// Stored plus one.
   bool is_plus_one = false;
+  /// One tensor of all experts, whose number is "{expert}" in `name`.
+  bool is_of_experts = false;
 };
 
 /// What the architecture's `stored` ("blk.3.attn_q.weight") is; nothing where

@@ -27,6 +27,12 @@ LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_att
          "post_attention_layernorm": "ffn_norm"}
 GEMMA = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
          "post_feedforward_layernorm": "post_ffw_norm"}
+# Names of architectures where they are not the family's.
+ARCHITECTURES = {"qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}
+EXPERTS = {"gate_proj": "ffn_gate_exps", "up_proj": "ffn_up_exps", "down_proj": "ffn_down_exps"}
+MIXTURES = {"mlp.gate": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+            "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
+            "mlp.shared_expert.down_proj": "ffn_down_shexp"}
 GPT2 = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
         "mlp.c_fc": "ffn_up", "mlp.c_proj": "ffn_down"}
 OUTER = {"embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output", "wte": "token_embd",
@@ -86,7 +92,9 @@ def stored_name(architecture, name):
     if name in OUTER:
         return f"{OUTER[name]}.{kind}"
     _, layer, module = name.split(".", 2)
-    names = {**LAYER, **(GEMMA if architecture.startswith("gemma") else {}), **(GPT2 if architecture == "gpt2" else {})}
+    if ".experts." in module:
+        return f"blk.{layer}.{EXPERTS[module.rsplit('.', 1)[1]]}.{kind}"
+    names = {**LAYER, **MIXTURES, **(GEMMA if architecture.startswith("gemma") else {}), **(GPT2 if architecture == "gpt2" else {})}
     return f"blk.{layer}.{names[module]}.{kind}"
 
 
@@ -114,7 +122,18 @@ def convert(config, tensors):
             tensor = tensor.in_f32()
         if architecture.startswith("gemma") and name.endswith("norm.weight"):
             tensor = tensor.plus_one()
-        result[stored_name(architecture, name)] = tensor
+        stored = stored_name(architecture, name)
+        if ".experts." in name:
+            # All experts of a layer are one tensor.
+            experts = result.setdefault(stored, {})
+            experts[int(name.split(".experts.")[1].split(".")[0])] = tensor
+            continue
+        result[stored] = tensor
+    for stored, experts in result.items():
+        if isinstance(experts, dict):
+            matrices = [experts[i] for i in range(len(experts))]
+            result[stored] = Stored(matrices[0].kind, [len(matrices), *matrices[0].shape],
+                                    b"".join(matrix.data for matrix in matrices))
     floats = lambda values: Stored("F32", [len(values)], struct.pack(f"<{len(values)}f", *values))
     rope = rope_of(config)
     if rope.get("rope_type") == "llama3":
@@ -169,8 +188,15 @@ def metadata(config):
             own += [("attention.sliding_window", U32, config["sliding_window"]),
                     ("attn_logit_softcapping", FLOAT, config["attn_logit_softcapping"]),
                     ("final_logit_softcapping", FLOAT, config["final_logit_softcapping"])]
+    if "num_experts_per_tok" in config:
+        own += [("expert_count", U32, config["num_experts"]), ("expert_used_count", U32, config["num_experts_per_tok"])]
+        if "moe_intermediate_size" in config:
+            own.append(("expert_feed_forward_length", U32, config["moe_intermediate_size"]))
+        if "shared_expert_intermediate_size" in config:
+            own.append(("expert_shared_feed_forward_length", U32, config["shared_expert_intermediate_size"]))
     own += [("embedding_length", U32, width), ("attention.head_count", U32, heads), ("block_count", U32, layers),
             ("feed_forward_length", U32, wide), ("context_length", U32, context)]
+    architecture = ARCHITECTURES.get(architecture, architecture)
     return [(f"{architecture}.{key}", kind, value) for key, kind, value in own]
 
 
@@ -201,7 +227,8 @@ def test(arguments, scratch):
     with open(os.path.join(folder, "config.json")) as file:
         config = json.load(file)
     tensors = convert(config, read(folder))
-    keys = [("general.architecture", STRING, config["model_type"]), *metadata(config)]
+    architecture = ARCHITECTURES.get(config["model_type"], config["model_type"])
+    keys = [("general.architecture", STRING, architecture), *metadata(config)]
     os.mkdir(path("alone"))
     file = path("alone", "model.gguf")
     write(file, keys, tensors)

@@ -75,12 +75,12 @@ BATON_INLINE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
 } // namespace
 
 BATON_TASK void
-baton_task_route(int32_t *__restrict experts, int64_t experts_stride,
-                 Real *__restrict weights, int64_t weights_stride,
-                 const Real *__restrict logits, int64_t logits_stride,
-                 const Real *__restrict bias, int64_t rows, int64_t k,
-                 int64_t count, int32_t scoring, int32_t normalize,
-                 Real factor) {
+baton_task_route_rows(int32_t *__restrict experts, int64_t experts_stride,
+                      Real *__restrict weights, int64_t weights_stride,
+                      const Real *__restrict logits, int64_t logits_stride,
+                      const Real *__restrict bias, int64_t rows, int64_t k,
+                      int64_t count, int32_t scoring, int32_t normalize,
+                      Real factor) {
   for (int64_t row = 0; row < rows; ++row) {
     const Real *own = logits + row * logits_stride;
     int32_t *chosen = experts + row * experts_stride;
@@ -107,12 +107,12 @@ baton_task_route(int32_t *__restrict experts, int64_t experts_stride,
   }
 }
 
-BATON_TASK void baton_task_dispatch(int32_t *__restrict bounds,
-                                    int32_t *__restrict choices,
-                                    int32_t *__restrict places,
-                                    const int32_t *__restrict experts,
-                                    int64_t experts_stride, int64_t rows,
-                                    int64_t k, int64_t count) {
+BATON_TASK void baton_task_dispatch_rows(int32_t *__restrict bounds,
+                                         int32_t *__restrict choices,
+                                         int32_t *__restrict places,
+                                         const int32_t *__restrict experts,
+                                         int64_t experts_stride, int64_t rows,
+                                         int64_t k, int64_t count) {
   auto for_each_choice = [&](auto body) BATON_INLINE_LAMBDA {
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t j = 0; j < k; ++j) {
@@ -138,11 +138,12 @@ BATON_TASK void baton_task_dispatch(int32_t *__restrict bounds,
   bounds[0] = 0;
 }
 
-BATON_TASK void baton_task_gather(Real *__restrict out, int64_t out_stride,
-                                  const Real *__restrict x, int64_t x_stride,
-                                  const int32_t *__restrict choices,
-                                  int64_t rows, int64_t, int64_t k,
-                                  int64_t width) {
+BATON_TASK void baton_task_gather_rows(Real *__restrict out, int64_t out_stride,
+                                       const Real *__restrict x,
+                                       int64_t x_stride,
+                                       const int32_t *__restrict choices,
+                                       int64_t rows, int64_t, int64_t k,
+                                       int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const Real *source = x + choices[row] / k * x_stride;
     Real *destination = out + row * out_stride;
@@ -153,12 +154,12 @@ BATON_TASK void baton_task_gather(Real *__restrict out, int64_t out_stride,
   }
 }
 
-BATON_TASK void baton_task_combine(Real *__restrict out, int64_t out_stride,
-                                   const Real *__restrict x, int64_t x_stride,
-                                   const int32_t *__restrict places,
-                                   const Real *__restrict weights,
-                                   int64_t weights_stride, int64_t rows,
-                                   int64_t, int64_t k, int64_t width) {
+BATON_TASK void
+baton_task_combine_rows(Real *__restrict out, int64_t out_stride,
+                        const Real *__restrict x, int64_t x_stride,
+                        const int32_t *__restrict places,
+                        const Real *__restrict weights, int64_t weights_stride,
+                        int64_t rows, int64_t, int64_t k, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const int32_t *own = places + row * k;
     const Real *weight = weights + row * weights_stride;

@@ -19,22 +19,29 @@ enum BatonScoring {
 
 namespace baton::cuda {
 
-/// As a vector of the CPU sums: sixteen partial sums, 8 apart, 4, 2 and 1.
-template <typename Value>
-BATON_DEVICE float sum_of(int64_t count, Value value) {
-  float sums[lanes];
+/// As a vector of the CPU sums: sixteen partial sums, added 8 apart, 4, 2 and
+/// 1; of values, or, with `is_power`, of e to the values less `maximum`.
+/// Called: what is live around it would spill.
+BATON_CALLED float sum_of(const float *values, int64_t count, bool is_power,
+                          float maximum) {
+  // Partial sums in the order of that tree: each is added to the one before it
+  // that has as many leaves.
+  float pending[5];
 #pragma unroll
-  for (int lane = 0; lane < lanes; ++lane) {
-    sums[lane] = 0.0f;
+  for (int leaf = 0; leaf < lanes; ++leaf) {
+    const int lane =
+        (leaf & 1) << 3 | (leaf & 2) << 1 | (leaf & 4) >> 1 | (leaf & 8) >> 3;
+    float sum = 0.0f;
+#pragma unroll 1
     for (int64_t i = lane; i < count; i += lanes)
-      sums[lane] += value(i);
+      sum += is_power ? exp(values[i] - maximum) : values[i];
+    int level = 0;
+#pragma unroll
+    for (; level < 4 && (leaf >> level & 1); ++level)
+      sum = pending[level] + sum;
+    pending[level] = sum;
   }
-#pragma unroll
-  for (int apart = lanes / 2; apart > 0; apart /= 2)
-#pragma unroll
-    for (int lane = 0; lane < apart; ++lane)
-      sums[lane] += sums[lane + apart];
-  return sums[0];
+  return pending[4];
 }
 
 /// The scores of one row's logits.
@@ -50,7 +57,7 @@ struct RowScores {
       return;
     for (int64_t i = 1; i < count; ++i)
       maximum = logits[i] > maximum ? logits[i] : maximum;
-    sum = sum_of(count, [&](int64_t i) { return exp(logits[i] - maximum); });
+    sum = sum_of(logits, count, /*is_power=*/true, maximum);
   }
 
   __device__ __forceinline__ float of(int64_t expert) const {
@@ -105,12 +112,12 @@ BATON_DEVICE void for_each_choice(const int32_t *experts, int64_t stride,
 
 } // namespace baton::cuda
 
-BATON_DEVICE void baton_task_route(int32_t *experts, int64_t experts_stride,
-                                   float *weights, int64_t weights_stride,
-                                   const float *logits, int64_t logits_stride,
-                                   const float *bias, int64_t rows, int64_t k,
-                                   int64_t count, int32_t scoring,
-                                   int32_t normalize, float factor) {
+BATON_DEVICE void
+baton_task_route_rows(int32_t *experts, int64_t experts_stride, float *weights,
+                      int64_t weights_stride, const float *logits,
+                      int64_t logits_stride, const float *bias, int64_t rows,
+                      int64_t k, int64_t count, int32_t scoring,
+                      int32_t normalize, float factor) {
   for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
     const float *own = logits + row * logits_stride;
     int32_t *chosen = experts + row * experts_stride;
@@ -128,17 +135,18 @@ BATON_DEVICE void baton_task_route(int32_t *experts, int64_t experts_stride,
       weight[j] = is_number ? scores.of(chosen[j]) : baton::cuda::quiet_nan();
     }
     const float sum =
-        normalize ? baton::cuda::sum_of(k, [&](int64_t j) { return weight[j]; })
+        normalize ? baton::cuda::sum_of(weight, k, /*is_power=*/false, 0.0f)
                   : 1.0f;
     for (int64_t j = 0; j < k; ++j)
       weight[j] = weight[j] / sum * factor;
   }
 }
 
-BATON_DEVICE void baton_task_dispatch(int32_t *bounds, int32_t *choices,
-                                      int32_t *places, const int32_t *experts,
-                                      int64_t experts_stride, int64_t rows,
-                                      int64_t k, int64_t count) {
+BATON_DEVICE void baton_task_dispatch_rows(int32_t *bounds, int32_t *choices,
+                                           int32_t *places,
+                                           const int32_t *experts,
+                                           int64_t experts_stride, int64_t rows,
+                                           int64_t k, int64_t count) {
   for (int64_t expert = baton_thread(); expert < count;
        expert += baton_threads()) {
     int32_t own = 0;
@@ -164,22 +172,22 @@ BATON_DEVICE void baton_task_dispatch(int32_t *bounds, int32_t *choices,
   }
 }
 
-BATON_DEVICE void baton_task_gather(float *out, int64_t out_stride,
-                                    const float *x, int64_t x_stride,
-                                    const int32_t *choices, int64_t rows,
-                                    int64_t, int64_t k, int64_t width) {
+BATON_DEVICE void baton_task_gather_rows(float *out, int64_t out_stride,
+                                         const float *x, int64_t x_stride,
+                                         const int32_t *choices, int64_t rows,
+                                         int64_t, int64_t k, int64_t width) {
   baton::cuda::fill_rows(out, out_stride, rows, width,
                          [&](int64_t row, int64_t column) {
                            return x[choices[row] / k * x_stride + column];
                          });
 }
 
-BATON_DEVICE void baton_task_combine(float *out, int64_t out_stride,
-                                     const float *x, int64_t x_stride,
-                                     const int32_t *places,
-                                     const float *weights,
-                                     int64_t weights_stride, int64_t rows,
-                                     int64_t, int64_t k, int64_t width) {
+BATON_DEVICE void baton_task_combine_rows(float *out, int64_t out_stride,
+                                          const float *x, int64_t x_stride,
+                                          const int32_t *places,
+                                          const float *weights,
+                                          int64_t weights_stride, int64_t rows,
+                                          int64_t, int64_t k, int64_t width) {
   baton::cuda::fill_rows(
       out, out_stride, rows, width, [&](int64_t row, int64_t column) {
         float sum = 0.0f;

@@ -74,7 +74,7 @@ static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
   Attribute allBias = bias.all(phase);
   phase.writes(experts, rowsOf(experts));
   phase.writes(weights, rowsOf(weights));
-  phase.call("route",
+  phase.call("route_rows",
              {phase.address(experts, rowsOf(experts)), phase.stride(experts, 0),
               phase.address(weights, rowsOf(weights)), phase.stride(weights, 0),
               phase.address(logits, rowsOf(logits)), phase.stride(logits, 0),
@@ -116,7 +116,7 @@ static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
   phase.writes(bounds, ends);
   phase.writes(choices, placed);
   phase.writes(own, placed);
-  phase.call("dispatch",
+  phase.call("dispatch_rows",
              {phase.address(bounds, ends), phase.address(choices, placed),
               phase.address(own, placed), phase.address(experts, all),
               phase.stride(experts, 0), phase.count({phase.rows()}),
@@ -146,7 +146,7 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
   phase.reads(choices, chosen);
   phase.writes(out, made);
   phase.call(
-      "gather",
+      "gather_rows",
       {phase.address(out, made), phase.stride(out, 0), phase.address(x, all),
        phase.stride(x, 0), phase.address(choices, chosen),
        phase.count({phase.constant(size), places - phase.coordinate(0) * size}),
@@ -256,7 +256,7 @@ static LogicalResult tile(model::CombineOp op, Tiler &tiler) {
   phase.reads(places, own);
   phase.reads(weights, weight);
   phase.writes(out, made);
-  phase.call("combine",
+  phase.call("combine_rows",
              {phase.address(out, made), phase.stride(out, 0),
               phase.address(x, all), phase.stride(x, 0),
               phase.address(places, own), phase.address(weights, weight),

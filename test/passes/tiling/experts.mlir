@@ -16,11 +16,11 @@
 // CHECK: event.parameter @gate_up.weight : bf16 layers 2 as #event.panels<256 by 16 alternating>
 // CHECK-SAME: from [#event.source<["layers.{layer}.experts.0.gate"] : 32 by 16>{{.*}}"layers.{layer}.experts.3.up"] : 32 by 16>]
 // CHECK: event.phase "route" grid
-// CHECK: event.call "route"
+// CHECK: event.call "route_rows"
 // CHECK: event.phase "dispatch" grid
-// CHECK: event.call "dispatch"
+// CHECK: event.call "dispatch_rows"
 // CHECK: event.phase "gather" grid
-// CHECK: event.call "gather"
+// CHECK: event.call "gather_rows"
 // A task of an expert waits for all rows, and writes its segment.
 // CHECK: event.phase "gate_up" grid {{.*}}capacity [4, 1]
 // CHECK-SAME: entries [#event.address<@dispatch.bounds, (d0, d1)[s0, s1, s2] -> (d0)>, #event.address<@dispatch.bounds, (d0, d1)[s0, s1, s2] -> (d0 + 1)>]
@@ -34,7 +34,7 @@
 // CHECK: event.call "linear_bf16"
 // CHECK: event.phase "combine" grid
 // CHECK-SAME: #event.access<read @down, (d0)[s0, s1, s2] -> (0, 0) to (d0)[s0, s1, s2] -> (s0 * 2, 16)>
-// CHECK: event.call "combine"
+// CHECK: event.call "combine_rows"
 model.program @mixture max_seq 64 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %wte = model.parameter ["wte"] : !model.tensor<19 x 16 x f32>

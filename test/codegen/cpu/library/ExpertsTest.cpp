@@ -39,8 +39,9 @@ TEST(Experts, RowsGoToTheLargestLogits) {
       for (bool normalize : {false, true}) {
         const ExpertsProblem problem(random, rows, k, count);
         const float factor = normalize ? 2.5f : 1.0f;
-        const auto routed = problem.route(baton_task_route, /*biased=*/false,
-                                          scoring, normalize, factor);
+        const auto routed =
+            problem.route(baton_task_route_rows, /*biased=*/false, scoring,
+                          normalize, factor);
         expect_guards_intact(routed.weights);
         for (int64_t row = 0; row < rows; ++row) {
           const float *logits = problem.logits.row(row);
@@ -72,7 +73,7 @@ TEST(Experts, BiasChoosesButDoesNotWeigh) {
   Random random(2);
   for (const auto &[rows, k, count] : shapes) {
     const ExpertsProblem problem(random, rows, k, count);
-    const auto routed = problem.route(baton_task_route, /*biased=*/true,
+    const auto routed = problem.route(baton_task_route_rows, /*biased=*/true,
                                       BATON_SCORING_SIGMOID, false, 1.0f);
     for (int64_t row = 0; row < rows; ++row) {
       const auto scores =
@@ -96,8 +97,8 @@ TEST(Experts, ARowWithoutNumbersIsSeen) {
   Random random(3);
   ExpertsProblem problem(random, 3, 2, 5);
   problem.logits.row(1)[4] = std::nanf("");
-  const auto routed =
-      problem.route(baton_task_route, false, BATON_SCORING_SIGMOID, true, 1.0f);
+  const auto routed = problem.route(baton_task_route_rows, false,
+                                    BATON_SCORING_SIGMOID, true, 1.0f);
   EXPECT_EQ(routed.experts[5], 0);
   EXPECT_EQ(routed.experts[6], 1);
   EXPECT_TRUE(std::isnan(routed.weights.at(1, 0)));
@@ -109,11 +110,11 @@ TEST(Experts, EachChoiceHasOnePlace) {
   Random random(4);
   for (const auto &[rows, k, count] : shapes) {
     const ExpertsProblem problem(random, rows, k, count);
-    const auto experts =
-        problem
-            .route(baton_task_route, false, BATON_SCORING_SOFTMAX, false, 1.0f)
-            .experts;
-    const auto found = problem.dispatch(baton_task_dispatch, experts);
+    const auto experts = problem
+                             .route(baton_task_route_rows, false,
+                                    BATON_SCORING_SOFTMAX, false, 1.0f)
+                             .experts;
+    const auto found = problem.dispatch(baton_task_dispatch_rows, experts);
     EXPECT_EQ(found.bounds[0], 0);
     EXPECT_EQ(found.bounds[count], rows * k);
     EXPECT_EQ(found.bounds[count + 1], -7);
@@ -137,7 +138,7 @@ TEST(Experts, AnExpertThatThereIsNotIsLeftOut) {
     return ExpertsProblem(random, 2, 2, 3);
   }();
   const std::vector<int32_t> experts = {0, 3, -7, -7, -7, -1, 2, -7, -7, -7};
-  const auto found = problem.dispatch(baton_task_dispatch, experts);
+  const auto found = problem.dispatch(baton_task_dispatch_rows, experts);
   EXPECT_EQ(found.bounds, (std::vector<int32_t>{0, 1, 1, 2, -7}));
 }
 
@@ -146,21 +147,23 @@ TEST(Experts, RowsComeBackWeighted) {
   for (const auto &[rows, k, count] : shapes)
     for (int64_t width : {1, 16, 37}) {
       const ExpertsProblem problem(random, rows, k, count);
-      const auto routed = problem.route(baton_task_route, false,
+      const auto routed = problem.route(baton_task_route_rows, false,
                                         BATON_SCORING_SOFTMAX, true, 1.0f);
-      const auto found = problem.dispatch(baton_task_dispatch, routed.experts);
+      const auto found =
+          problem.dispatch(baton_task_dispatch_rows, routed.experts);
       const Buffer x = random.buffer(rows, width);
       Buffer gathered(rows * k, width), out(rows, width);
-      baton_task_gather(gathered.data(), gathered.stride, x.data(), x.stride,
-                        found.choices.data(), rows * k, rows, k, width);
+      baton_task_gather_rows(gathered.data(), gathered.stride, x.data(),
+                             x.stride, found.choices.data(), rows * k, rows, k,
+                             width);
       for (int64_t place = 0; place < rows * k; ++place)
         expect_same_bits(gathered.row(place), x.row(found.choices[place] / k),
                          width);
       expect_guards_intact(gathered);
-      baton_task_combine(out.data(), out.stride, gathered.data(),
-                         gathered.stride, found.places.data(),
-                         routed.weights.data(), routed.weights.stride, rows,
-                         rows * k, k, width);
+      baton_task_combine_rows(out.data(), out.stride, gathered.data(),
+                              gathered.stride, found.places.data(),
+                              routed.weights.data(), routed.weights.stride,
+                              rows, rows * k, k, width);
       // Weights add up to 1.
       expect_within(out, x.matrix(), [&](int64_t r, int64_t c) {
         return 1e-6 * std::fabs(x.at(r, c)) + 1e-7;

@@ -19,13 +19,13 @@ void append(std::vector<float> &words, const std::vector<int32_t> &numbers) {
 
 std::vector<int32_t> experts_of(const ExpertsProblem &problem) {
   return problem
-      .route(baton_task_route, false, BATON_SCORING_SOFTMAX, true, 1.0f)
+      .route(baton_task_route_rows, false, BATON_SCORING_SOFTMAX, true, 1.0f)
       .experts;
 }
 
 } // namespace
 
-TWIN_TEST(baton_task_route) {
+TWIN_TEST(baton_task_route_rows) {
   Random random(1);
   for (const auto &[rows, k, count] : shapes)
     for (int32_t scoring : {BATON_SCORING_SOFTMAX, BATON_SCORING_SIGMOID})
@@ -41,7 +41,7 @@ TWIN_TEST(baton_task_route) {
       }
 }
 
-TWIN_TEST(baton_task_dispatch) {
+TWIN_TEST(baton_task_dispatch_rows) {
   Random random(2);
   for (const auto &[rows, k, count] : shapes) {
     const ExpertsProblem problem(random, rows, k, count);
@@ -56,13 +56,13 @@ TWIN_TEST(baton_task_dispatch) {
   }
 }
 
-TWIN_TEST(baton_task_gather) {
+TWIN_TEST(baton_task_gather_rows) {
   Random random(3);
   for (const auto &[rows, k, count] : shapes)
     for (int64_t width : {1, 16, 37}) {
       const ExpertsProblem problem(random, rows, k, count);
       const auto found =
-          problem.dispatch(baton_task_dispatch, experts_of(problem));
+          problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
       const Buffer x = random.buffer(rows, width);
       twin.agree([&](auto body) {
         Buffer out(rows * k, width);
@@ -73,13 +73,13 @@ TWIN_TEST(baton_task_gather) {
     }
 }
 
-TWIN_TEST(baton_task_combine) {
+TWIN_TEST(baton_task_combine_rows) {
   Random random(4);
   for (const auto &[rows, k, count] : shapes)
     for (int64_t width : {1, 16, 37}) {
       const ExpertsProblem problem(random, rows, k, count);
       const auto found =
-          problem.dispatch(baton_task_dispatch, experts_of(problem));
+          problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
       const Buffer x = random.buffer(rows * k, width),
                    weights = random.buffer(rows, k);
       twin.agree([&](auto body) {
