@@ -228,14 +228,14 @@ static LogicalResult verifyBlocksOfWeights(ParameterOp op) {
   auto quantized = dyn_cast<QuantizedType>(type.getElementType());
   if (!quantized)
     return success();
-  if (type.getRank() != 2)
+  if (type.getRank() != 2 && !op.isOfExperts())
     return op.emitOpError() << "is quantised, but no matrix";
   const StringRef formats = quantized.getFormats();
   const int64_t inputs = blocks::block_inputs({formats.data(), formats.size()});
-  if (type.getDimension(1) % inputs)
-    return op.emitOpError()
-           << "has " << type.getDimension(1) << " inputs, no whole blocks of "
-           << formats << ", of " << inputs << " each";
+  const int64_t own = type.getShape().back();
+  if (own % inputs)
+    return op.emitOpError() << "has " << own << " inputs, no whole blocks of "
+                            << formats << ", of " << inputs << " each";
   return success();
 }
 

@@ -18,7 +18,7 @@ import programs
 from programs import Program, expect
 
 F32, F16, BF16 = 0, 1, 30
-TYPES = {"F32": (F32, 4), "F16": (F16, 2), "BF16": (BF16, 2)}
+TYPES = {"F32": (F32, 4), "F16": (F16, 2), "BF16": (BF16, 2), "Q8_0": (8, None)}
 U32, FLOAT, BOOL, STRING = 4, 6, 7, 8
 LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv",
@@ -69,6 +69,17 @@ class Stored:
         else:
             data = self.data
         return Stored("F32", self.shape, data)
+
+    def in_q8_0(self):
+        """Blocks of 32 numbers with a scale in F16."""
+        data = self.in_f32().data
+        values, blocks = struct.unpack(f"<{len(data) // 4}f", data), []
+        for i in range(0, len(values), 32):
+            own = values[i:i + 32]
+            scale = struct.pack("<e", max(map(abs, own)) / 127)
+            (size,) = struct.unpack("<e", scale)
+            blocks.append(scale + bytes(round(value / size) & 255 if size else 0 for value in own))
+        return Stored("Q8_0", self.shape, b"".join(blocks))
 
     def plus_one(self):
         values = struct.unpack(f"<{len(self.data) // 4}f", self.data)
@@ -221,6 +232,16 @@ def write(path, keys, tensors):
         file.write(header + b"\0" * (-len(header) % 32) + data)
 
 
+def test_quantised_experts(arguments, case, keys, tensors, path):
+    """They have the bits of the program whose weights are their numbers in F32."""
+    file = path("quantised.gguf")
+    write(file, keys, {name: tensor.in_q8_0() if "_exps" in name else tensor for name, tensor in tensors.items()})
+    bits = [Program(arguments.batonc, file, path("quantised"), *flags).logits(case["tokens"], path("quantised.npy"))
+            for flags in ((), ("--dtype=f32",))]
+    expect(bits[0] == bits[1], "quantised experts: other bits than of their numbers in F32")
+    print("quantised experts have the bits of their numbers in F32")
+
+
 def test(arguments, scratch):
     folder, case = arguments.folder, programs.golden(arguments.folder)
     path = lambda *names: os.path.join(scratch, *names)
@@ -267,6 +288,9 @@ def test(arguments, scratch):
     compiled.weights = file
     answer = compiled.generate(greedy["prompt"], 8)
     expect(answer["tokens"] == greedy["new_tokens"][:8], "the generated tokens differ")
+
+    if any("_exps" in name and tensor.shape[2] % 32 == 0 for name, tensor in tensors.items()):
+        test_quantised_experts(arguments, case, keys, tensors, path)
 
     refused = programs.run([arguments.batonc, file, "--mode=train", "-o", path("trainer")], check=False)
     if refused.returncode == 0:

@@ -215,6 +215,13 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
 }
 
 static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
+  if (auto stored =
+          dyn_cast<model::QuantizedType>(typeOf(op.getGate()).getElementType());
+      stored && stored.getFormats().contains('|'))
+    return op.emitOpError()
+           << "cannot be tiled: gates and ups of experts are stored as "
+           << stored.getFormats() << ", and no body reads several formats; "
+           << "give --dtype=f32 or bf16";
   std::string name = tiler.plan.uniqueName(nameOf(op));
   tiler.views[op.getResult()] =
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
