@@ -222,7 +222,7 @@ TEST_F(GgufFolder, RefusesWhatIsNotKnown) {
   expect_contains(
       refuse(GgufWriter().text("general.architecture", "mamba")),
       "the key \"general.architecture\" is \"mamba\", expected one of gemma2, "
-      "gemma3, gpt2, llama, phi3, qwen2, qwen3");
+      "gemma3, gpt2, llama, olmoe, phi3, qwen2, qwen2moe, qwen3, qwen3moe");
   expect_contains(refuse(llama().zeros("blk.0.ffn_gate_inp.weight", {8})),
                   "tensor \"blk.0.ffn_gate_inp.weight\" is none that models of "
                   "\"llama\" are known to have");
