@@ -521,6 +521,26 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       "--max-new-tokens 64 --kv-memory 4GiB --json");
 }
 
+/// Of embeddings and scores.
+void add_vector_options(CLI::App &command, ServeOptions &options) {
+  command
+      .add_option("--pooling", options.pooling,
+                  "What an embedding is of a text's hidden states: mean, last "
+                  "or none (all of them, for /embedding), instead of what the "
+                  "checkpoint says")
+      ->type_name("POOLING");
+  CLI::Option *score_template =
+      command
+          .add_option("--score-template", options.score_template,
+                      "Of a model that says whether a document answers a "
+                      "query: the prompt, in Jinja, of query, document and "
+                      "instruction. Scores are then probabilities")
+          ->type_name("FILE");
+  add_number(command, "--score-tokens", options.score_tokens, "YES,NO",
+             "The two answers behind that prompt, a token each")
+      ->needs(score_template);
+}
+
 void add_serve_options(CLI::App &command, ServeOptions &options,
                        const std::string &program) {
   add_program_options(command, options.run,
@@ -558,22 +578,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
       .add_option("--chat-template", options.chat_template,
                   "A template in Jinja, instead of the checkpoint's")
       ->type_name("FILE");
-  command
-      .add_option("--pooling", options.pooling,
-                  "What an embedding is of a text's hidden states: mean, last "
-                  "or none (all of them, for /embedding), instead of what the "
-                  "checkpoint says")
-      ->type_name("POOLING");
-  CLI::Option *score_template =
-      command
-          .add_option("--score-template", options.score_template,
-                      "Of a model that says whether a document answers a "
-                      "query: the prompt, in Jinja, of query, document and "
-                      "instruction. Scores are then probabilities")
-          ->type_name("FILE");
-  add_number(command, "--score-tokens", options.score_tokens, "YES,NO",
-             "The two answers behind that prompt, a token each")
-      ->needs(score_template);
+  add_vector_options(command, options);
   command
       .add_option("--defaults", options.defaults,
                   "Keys for requests that do not have them, as in "
