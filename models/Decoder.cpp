@@ -153,7 +153,7 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
                                 const char *widthField, bool normalizes) {
   MixtureForm form;
   form.experts = config.integer(expertsField, 1, model::kMostExperts);
-  form.experts_of_row =
+  form.expertsOfRow =
       config.integer("num_experts_per_tok", 1,
                      std::min<int64_t>(form.experts, model::kMostExpertsOfRow));
   form.width = config.integer(widthField, 1, kMaxDimension);

@@ -134,7 +134,8 @@ public:
   mlir::Value feedForward(const std::string &module, mlir::Value normed,
                           int64_t width, bool hasBias = false);
 
-  /// What a mixture of experts makes of it, by `router`.weight.
+  /// What the mixture of experts of a layer's `module` makes of it, whose
+  /// router is `module`.gate.weight.
   mlir::Value mixture(const Layer &layer, mlir::Value normed,
                       llvm::StringRef module, const MixtureForm &form);
 

@@ -168,7 +168,7 @@ Value ProgramBuilder::createLinear(StringRef module, Value x, Value weight,
 
 Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
                               const MixtureForm &form) {
-  const int64_t width = shapeOf(x)[1], k = form.experts_of_row;
+  const int64_t width = shapeOf(x)[1], k = form.expertsOfRow;
   Type i32 = builder.getI32Type();
   auto choices = type({kRows, k}).withElementType(i32);
   auto weightOf = [&](const char *name, int64_t outputs, int64_t inputs) {

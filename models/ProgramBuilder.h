@@ -46,7 +46,7 @@ struct AttentionForm {
 /// A mixture of experts.
 struct MixtureForm {
   /// Experts, those of one row, and the inside of each.
-  int64_t experts, experts_of_row, width;
+  int64_t experts, expertsOfRow, width;
   model::Activation activation;
   model::Scoring scoring = model::Scoring::softmax;
   /// Weights of a row add up to 1.

@@ -21,8 +21,7 @@ static OwningOpRef<ModuleOp> buildQwen2Moe(MLIRContext &context,
       readMixture(config, shape, "num_experts", "moe_intermediate_size",
                   config.boolean("norm_topk_prob", false));
   bool bias = config.boolean("qkv_bias", true);
-  DecoderShape shared = shape;
-  shared.feedForwardWidth =
+  const int64_t sharedWidth =
       config.integer("shared_expert_intermediate_size", 1, kMaxDimension);
 
   Decoder decoder(context, config, options, "qwen2_moe", shape);
@@ -30,8 +29,8 @@ static OwningOpRef<ModuleOp> buildQwen2Moe(MLIRContext &context,
   auto feedForward = [&](Value normed, const Layer &layer) {
     std::string module = layer.name + ".mlp";
     Value routed = decoder.mixture(layer, normed, "mlp", form);
-    Value all = decoder.feedForward(module + ".shared_expert", normed,
-                                    shared.feedForwardWidth);
+    Value all =
+        decoder.feedForward(module + ".shared_expert", normed, sharedWidth);
     Value gate = builder.linear(module + ".shared_expert_gate", normed,
                                 /*outputs=*/1, /*hasBias=*/false);
     all = builder.gateRows(module + ".shared_expert.gated", all, gate);

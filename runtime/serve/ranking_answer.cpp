@@ -205,8 +205,8 @@ RankingRequest read_rerank_request(const Json &body, const ServedModel &model) {
   RankingRequest result;
   const JsonKeys keys(body,
                       {"query", "documents", "texts", "model", "top_n",
-                       "return_documents", "return_text", "raw_scores",
-                       "instruction", "pooling", "priority", "user"},
+                       "return_documents", "return_text", "instruction",
+                       "pooling", "priority", "user"},
                       result.ignored_keys);
   const bool is_texts = keys.has("texts") && !keys.has("documents");
   result.form =
