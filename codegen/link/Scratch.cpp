@@ -84,7 +84,10 @@ Expected<Scratch> Scratch::beside(StringRef output) {
 
 Error Scratch::write(StringRef name, StringRef bytes) const {
   std::error_code error;
+  // A file that appears while a signal empties the folder would stay.
+  std::unique_lock lock(unfinished().mutex);
   raw_fd_ostream stream(path(name), error);
+  lock.unlock();
   if (error)
     return cannotWrite(error);
   stream << bytes;

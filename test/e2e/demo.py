@@ -35,7 +35,7 @@ def test(arguments, scratch):
     result = run([*demo, "--scratch", path("demo"), "--steps", STEPS])
     lines = lines_of("demo")
     expect([line["step"] for line in lines] == list(range(1, STEPS + 1)), f"steps: {lines}")
-    expect(5.4 < lines[0]["loss"] < 5.7, f"random weights know something: {lines[0]}")
+    expect(5.2 < lines[0]["loss"] < 5.9, f"random weights know something: {lines[0]}")
     expect(lines[-1]["loss"] < 0.8 * lines[0]["loss"], f"learns nothing: {lines[-1]}")
     expect(sum("validation_loss" in line for line in lines) == 4, f"validations: {lines}")
     expect(result.stdout.count("####") >= 10, f"no losses are shown: {result.stdout}")
