@@ -374,8 +374,8 @@ Value Decoder::feedForward(const std::string &module, Value normed,
 Value Decoder::mixture(const Layer &layer, Value normed, StringRef module,
                        const MixtureForm &form) {
   std::string name = layer.name + "." + module.str();
-  Value logits = builder.linear(name + ".gate", normed, form.experts,
-                                /*hasBias=*/false);
+  Value logits = builder.linear(name + "." + form.router, normed, form.experts,
+                                form.routerHasBias);
   return builder.experts(name, normed, logits, form);
 }
 

@@ -135,7 +135,7 @@ public:
                           int64_t width, bool hasBias = false);
 
   /// What the mixture of experts of a layer's `module` makes of it, whose
-  /// router is `module`.gate.weight.
+  /// router is there, too.
   mlir::Value mixture(const Layer &layer, mlir::Value normed,
                       llvm::StringRef module, const MixtureForm &form);
 

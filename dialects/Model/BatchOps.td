@@ -43,7 +43,7 @@ def Model_PagedAppendOp : Model_PlainOp<"paged_append", []> {
   let hasVerifier = 1;
 }
 
-def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
+def Model_PagedAttentionOp : Model_Op<"paged_attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "causal attention of query rows of several sequences over pages";
   let description = [{
     As `model.attention`. Row r is at position `positions[r]` of a sequence whose
@@ -56,17 +56,21 @@ def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
     - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`; all f32
     - k and v are made by `model.paged_append`, and stored alike
     - G divides H
-    - the gate is `rows x H` or `rows x H x E`
+    - the gate is `rows x H` or `rows x H x E`, sinks are `H x f32`
     - positions and sequences are `rows x i32`, pages a vector of i32
     - scale is finite; softcap is not negative; window is 0 (none) or at least 1
   }];
   let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
-                       Optional<Model_TensorType>:$gate,
                        Model_TensorType:$positions, Model_TensorType:$sequences,
                        Model_TensorType:$pages,
+                       Optional<Model_TensorType>:$gate, Optional<Model_TensorType>:$sinks,
                        F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
                        DefaultValuedAttr<I64Attr, "0">:$window);
   let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $positions `,` $sequences `,` $pages (`gate` $gate^)? (`sinks` $sinks^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

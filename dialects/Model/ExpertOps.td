@@ -74,27 +74,39 @@ def Model_GatherOp : Model_PlainOp<"gather"> {
 }
 
 def Model_GroupedLinearOp : Model_PlainOp<"grouped_linear"> {
-  let summary = "x · weightᵀ, each place by its expert's weight";
+  let summary = "x · weightᵀ + bias, each place by its expert's weight";
   let description = [{
     **Constraints:**
     - x is `rows x k x K x f32` by places, bounds are `E + 1 x i32`, made by `model.dispatch`
     - the weight is static `E x N x K`, N a multiple of 16; the result is `rows x k x N x f32`
+    - the bias is `E x N x f32`
   }];
-  let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$weight);
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$weight,
+                       Optional<Model_TensorType>:$bias);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }
 
-def Model_GroupedGatedLinearOp : Model_PlainOp<"grouped_gated_linear"> {
-  let summary = "activation(x · gateᵀ) * (x · upᵀ), each place by its expert's weights";
+def Model_GroupedGatedLinearOp : Model_Op<"grouped_gated_linear", [Pure, AttrSizedOperandSegments]> {
+  let summary = "activation(x · gateᵀ + gate_bias) * (x · upᵀ + up_bias), each place by its expert's weights";
   let description = [{
+    The activation `clamped_swiglu` (gpt-oss, 2025) is, with g the first sum and u the
+    other, `g' * sigmoid(1.702 * g') * (u' + 1)`, where g' is at most 7, and u' within -7
+    and 7.
+
     **Constraints:**
-    - x, bounds and each weight are those of `model.grouped_linear`, both weights have one type
+    - x, bounds, each weight and each bias are those of `model.grouped_linear`, both weights have one type
+    - both biases are there, or neither
     - the activation is not `identity`
   }];
   let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$gate,
-                       Model_TensorType:$up, Model_ActivationAttr:$activation);
+                       Model_TensorType:$up, Optional<Model_TensorType>:$gate_bias,
+                       Optional<Model_TensorType>:$up_bias, Model_ActivationAttr:$activation);
   let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x `,` $bounds `,` $gate `,` $up (`gate_bias` $gate_bias^)? (`up_bias` $up_bias^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

@@ -134,9 +134,18 @@ static LogicalResult verifyGrouped(Operation *op, Value x, Value bounds,
                        {kRows, shapeOf(x)[1], shapeOf(weight)[1]});
 }
 
+/// A bias for each output of each expert, if there is one.
+static LogicalResult expectBiases(Operation *op, StringRef what, Value bias,
+                                  Value weight) {
+  return bias ? expectNumbers(op, what, bias, shapeOf(weight).drop_back())
+              : success();
+}
+
 LogicalResult GroupedLinearOp::verify() {
-  return verifyGrouped(*this, getX(), getBounds(), "the weight", getWeight(),
-                       getResult());
+  if (failed(verifyGrouped(*this, getX(), getBounds(), "the weight",
+                           getWeight(), getResult())))
+    return failure();
+  return expectBiases(*this, "the bias", getBias(), getWeight());
 }
 
 LogicalResult GroupedGatedLinearOp::verify() {
@@ -148,7 +157,11 @@ LogicalResult GroupedGatedLinearOp::verify() {
                          << ", expected that of up, " << getUp().getType();
   if (getActivation() == Activation::identity)
     return emitOpError() << "the activation is identity";
-  return success();
+  if (!getGateBias() != !getUpBias())
+    return emitOpError() << "has one bias, expected two or none";
+  if (failed(expectBiases(*this, "the gate's bias", getGateBias(), getGate())))
+    return failure();
+  return expectBiases(*this, "up's bias", getUpBias(), getUp());
 }
 
 LogicalResult CombineOp::verify() {

@@ -82,8 +82,8 @@ void BatchFormer::attendToPages() {
   for (auto op : program.all<AttentionOp>()) {
     rewriter.setInsertionPoint(op);
     auto paged = rewriter.create<PagedAttentionOp>(
-        op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(),
-        op.getGate(), positions, sequenceOfRow, pages, op.getScaleAttr(),
+        op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(), positions,
+        sequenceOfRow, pages, op.getGate(), op.getSinks(), op.getScaleAttr(),
         op.getSoftcapAttr(), op.getWindowAttr());
     paged->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, paged);

@@ -166,9 +166,12 @@ event::ParameterOp Tiler::table(StringRef name, Value weight) {
 }
 
 event::ParameterOp Tiler::vector(StringRef name, Value weight) {
-  return make(
-      name, weight, Float32Type::get(plan.context()),
-      event::VectorAttr::get(plan.context(), typeOf(weight).getDimension(0)));
+  // Of experts one behind the other.
+  int64_t size = 1;
+  for (int64_t dimension : typeOf(weight).getShape())
+    size *= dimension;
+  return make(name, weight, Float32Type::get(plan.context()),
+              event::VectorAttr::get(plan.context(), size));
 }
 
 event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,

@@ -73,6 +73,8 @@ LogicalResult Former::attendWithinSequences() {
     if (!keys || !values)
       return op.emitOpError()
              << "cannot be trained: keys or values are no state as it is";
+    if (op.getSinks())
+      return op.emitOpError() << "cannot be trained: it has sinks";
     rewriter.setInsertionPoint(op);
     StepTensorType type = typeOf(op.getResult());
     auto statistics = type.withShape({kRows, type.getDimension(1), 2});

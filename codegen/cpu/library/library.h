@@ -62,6 +62,8 @@ enum BatonActivation {
   /// The approximation with tanh.
   BATON_ACTIVATION_GELU_TANH = 3,
   BATON_ACTIVATION_RELU = 4,
+  /// Of gated products only.
+  BATON_ACTIVATION_CLAMPED_SWIGLU = 5,
 };
 
 /// How logits of a router become weights.

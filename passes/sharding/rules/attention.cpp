@@ -15,7 +15,7 @@ void sharding::addAttention(RuleTable &rules) {
       gate = ", R " + h + (rankOf(op.getGate()) == 3 ? " e" : "");
     writer
         .equation("R " + h + " d, R " + g + " d, R " + g + " e" + gate +
-                  " -> R " + h + " e")
+                  (op.getSinks() ? ", " + h : "") + " -> R " + h + " e")
         .replicated(sharesHeads(op) ? "Rtdeg" : "Rtde");
   });
   rules.add<GateOp>([](GateOp op, RuleWriter &writer) {

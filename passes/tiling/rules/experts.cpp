@@ -165,6 +165,10 @@ struct GroupedProduct {
   Attribute rows;
   /// Of its first column among those of all experts.
   AffineExpr column;
+  /// Of a vector of theirs, or null.
+  Attribute part(event::ParameterOp vector) {
+    return vector ? phase.weight(vector, column) : phase.null();
+  }
 
   GroupedProduct(Operation *op, Value bounds, int64_t usual, Tiler &tiler,
                  const std::string &name);
@@ -192,12 +196,19 @@ GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
   phase.reads(x, in);
 }
 
+/// Of all experts one behind the other, or null.
+static event::ParameterOp biasOf(Value bias, const std::string &name,
+                                 Tiler &tiler) {
+  return bias ? tiler.vector(name, bias) : event::ParameterOp();
+}
+
 static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   tiler.views[op.getResult()] =
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels =
       tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
+  event::ParameterOp bias = biasOf(op.getBias(), name + ".bias", tiler);
   GroupedProduct product(op, op.getBounds(), tiler.plan.tiles().linearColumns,
                          tiler, name);
   PhaseBuilder &phase = product.phase;
@@ -207,7 +218,7 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
        phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
-       phase.null(), phase.null(), phase.integer(0), product.rows,
+       product.part(bias), phase.null(), phase.integer(0), product.rows,
        phase.integer(product.x.type.getDimension(1)),
        countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(model::Activation::identity))});
@@ -227,6 +238,9 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
+  event::ParameterOp gateBias =
+                         biasOf(op.getGateBias(), name + ".gate_bias", tiler),
+                     upBias = biasOf(op.getUpBias(), name + ".up_bias", tiler);
   GroupedProduct product(op, op.getBounds(),
                          bodies::gatedColumns(tiler.plan.tiles().linearColumns),
                          tiler, name);
@@ -237,7 +251,7 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
        phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
-       phase.null(), phase.null(), product.rows,
+       product.part(gateBias), product.part(upBias), product.rows,
        phase.integer(product.x.type.getDimension(1)),
        countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(op.getActivation()))});
