@@ -25,7 +25,7 @@ static void expectActivation(const Config &config) {
     config.fail("hidden_act", "silu");
 }
 
-/// Matrices in MXFP4 are stored by output, others by input.
+/// Of a folder: matrices in MXFP4 are stored by output, others by input.
 static bool isQuantized(const Config &config) {
   std::optional<Config> quantization = config.object("quantization_config");
   return quantization && quantization->text("quant_method", "") == "mxfp4";
@@ -47,8 +47,9 @@ static OwningOpRef<ModuleOp> buildGptOss(MLIRContext &context,
   form.router = "router";
   form.routerHasBias = true;
   form.activation = model::Activation::clamped_swiglu;
-  form.isInterleaved = true;
-  form.isTransposed = !isQuantized(config);
+  form.hasBias = true;
+  form.isInterleaved = !config.boolean("separate_experts", false);
+  form.isTransposed = form.isInterleaved && !isQuantized(config);
   bool bias = config.boolean("attention_bias", true);
 
   Decoder decoder(context, config, options, "gpt_oss", shape);

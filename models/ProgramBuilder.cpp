@@ -173,7 +173,10 @@ LinearWeights ProgramBuilder::weightsOfExperts(const Twine &module,
                                                std::optional<RowBlocks> rows) {
   std::string full = (module + ".experts.{expert}." + name).str();
   if (!form.isInterleaved)
-    return {weight(full, {form.experts, outputs, inputs}), {}};
+    return {weight(full, {form.experts, outputs, inputs}),
+            form.hasBias
+                ? parameter(full + ".bias", type({form.experts, outputs}))
+                : Value()};
   auto weights = parameter(
       full, type({form.experts, outputs, inputs}).withElementType(weightType),
       form.isTransposed);

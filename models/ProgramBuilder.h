@@ -58,8 +58,9 @@ struct MixtureForm {
   bool routerHasBias = false;
   /// Names of an expert's linears.
   const char *gate = "gate_proj", *up = "up_proj", *down = "down_proj";
-  /// As gpt-oss has them, and none of the names above: gate_up_proj, whose rows
-  /// are of gate and up in turn, and down_proj, each with a bias.
+  bool hasBias = false;
+  /// As gpt-oss has them, whose names are none of those above: gate_up_proj,
+  /// whose rows are of gate and up in turn, and down_proj, each with a bias.
   bool isInterleaved = false;
   /// Matrices of those are stored as [inputs, outputs].
   bool isTransposed = false;

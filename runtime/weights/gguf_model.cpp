@@ -76,9 +76,11 @@ TensorMap translate(const GgufFile &file, const GgufFile &metadata,
     if (name->is_plus_one)
       translated.added = 1;
     if (name->is_of_experts) {
-      if (tensor.shape.size() != 3 || tensor.shape.front() == 0)
+      const bool is_bias = name->name.ends_with(".bias");
+      if (tensor.shape.size() != (is_bias ? 2 : 3) || tensor.shape.front() == 0)
         file.fail(what + " has the shape " + shape_text(tensor.shape) +
-                  ", expected experts, outputs and inputs");
+                  ", expected experts" +
+                  (is_bias ? " and outputs" : ", outputs and inputs"));
       add_experts(name->name, tensor, result);
       continue;
     }

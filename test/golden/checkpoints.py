@@ -400,6 +400,18 @@ CASES = {
         ),
         "stored": "F32", "tokens": 90, "eos": 1,
     },
+    "qwen3moe-dense": {
+        "config": decoder(
+            "Qwen3Moe", "qwen3_moe", dtype="float32", hidden_size=32,
+            num_hidden_layers=6, num_attention_heads=2, num_key_value_heads=2,
+            head_dim=16, intermediate_size=56, moe_intermediate_size=16,
+            vocab_size=133, hidden_act="silu", rms_norm_eps=1e-6,
+            num_experts=4, num_experts_per_tok=2, norm_topk_prob=True,
+            decoder_sparse_step=2, mlp_only_layers=[5], rope_theta=10000.0,
+            use_sliding_window=False,
+        ),
+        "stored": "F32", "tokens": 90, "eos": 1,
+    },
     "qwen3moe-norm": {
         "config": decoder(
             "Qwen3Moe", "qwen3_moe", torch_dtype="bfloat16", hidden_size=64,
@@ -695,8 +707,11 @@ def planted_errors(folder, model, tokens, right):
     layers = model.transformer.h if config.model_type == "gpt2" else model.model.layers
     other = copy.deepcopy(model)
     others = other.transformer.h if config.model_type == "gpt2" else other.model.layers
-    others[0].load_state_dict(layers[1].state_dict())
-    others[1].load_state_dict(layers[0].state_dict())
+    # Of one kind: some layers may have experts, and others none.
+    keys = [sorted(layer.state_dict()) for layer in layers]
+    first, second = next((i, j) for j in range(len(keys)) for i in range(j) if keys[i] == keys[j])
+    others[first].load_state_dict(layers[second].state_dict())
+    others[second].load_state_dict(layers[first].state_dict())
     planted["layers_swapped"] = distance(logits_of(other, tokens))
     for name, parameter in model.named_parameters():
         if name.endswith(".bias"):

@@ -174,7 +174,7 @@ model.program @p max_seq 64 {
 %p = "test.value"() : () -> !model.tensor<6 x i32>
 %k = model.paged_append %x at %i to "k" : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 2 x 8 x f32>
 // expected-error @below {{the gate has shape [rows, 2], expected [rows, 4] or [rows, 4, 8]}}
-%r = model.paged_attention %q, %k, %k, %g, %i, %i, %p {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>, !model.tensor<6 x i32>) -> !model.tensor<rows x 4 x 8 x f32>
+%r = model.paged_attention %q, %k, %k, %i, %i, %p gate %g {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>, !model.tensor<6 x i32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
 
 // -----
 

@@ -112,6 +112,17 @@
 
 // -----
 
+// ... the bias is E x N x f32
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+%v = "test.value"() : () -> !model.tensor<5 x 8 x f32>
+// expected-error @below {{the bias has shape [5, 8], expected [5, 16]}}
+%y = model.grouped_linear %x, %b, %m, %v : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
 // grouped_gated_linear: both weights have one type, and there is an activation
 %x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
 %e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
@@ -129,6 +140,35 @@
 %m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
 // expected-error @below {{the activation is identity}}
 %y = model.grouped_gated_linear %x, %b, %m, %m {activation = #model.activation<identity>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// ... both biases are there, or neither
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+%v = "test.value"() : () -> !model.tensor<5 x 16 x f32>
+// expected-error @below {{has one bias, expected two or none}}
+%y = model.grouped_gated_linear %x, %b, %m, %m gate_bias %v {activation = #model.activation<silu>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%m = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+%v = "test.value"() : () -> !model.tensor<5 x 16 x f32>
+%w = "test.value"() : () -> !model.tensor<16 x f32>
+// expected-error @below {{up's bias has shape [16], expected [5, 16]}}
+%y = model.grouped_gated_linear %x, %b, %m, %m gate_bias %v up_bias %w {activation = #model.activation<clamped_swiglu>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x 8 x f32>, !model.tensor<5 x 16 x f32>, !model.tensor<16 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// Activations of gated products are no others'
+%x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the activation clamped_swiglu is one of gated products}}
+%y = model.activate %x {activation = #model.activation<clamped_swiglu>} : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32>
 
 // -----
 
