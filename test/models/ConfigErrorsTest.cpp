@@ -372,13 +372,12 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
   ModelFolder folder(json{{"model_type", "mamba"}});
-  EXPECT_EQ(
-      folder.importError(),
-      folder.getConfigPath() +
-          ": 'model_type' is \"mamba\", expected one "
-          "that has an importer: gemma2, gemma3_text, gpt2, gpt_oss, "
-          "llama, mistral, mixtral, olmoe, phi3, qwen2, qwen2_moe, qwen3, "
-          "qwen3_moe, qwen3_next");
+  EXPECT_EQ(folder.importError(),
+            folder.getConfigPath() +
+                ": 'model_type' is \"mamba\", expected one "
+                "that has an importer: gemma2, gemma3_text, gpt2, gpt_oss, "
+                "llama, mistral, mixtral, olmoe, phi3, qwen2, "
+                "qwen2_moe, qwen3, qwen3_moe, qwen3_next");
 }
 
 TEST(ConfigErrors, TextModelBesideOneOfImagesIsNamed) {
