@@ -74,6 +74,24 @@ def Model_PagedAttentionOp : Model_Op<"paged_attention", [Pure, AttrSizedOperand
   let hasVerifier = 1;
 }
 
+def Model_TokenMaskOp : Model_PlainOp<"token_mask"> {
+  let summary = "says which tokens constraints allow";
+  let description = [{
+    Row r of the result is the mask of row r of logits, a bit for each token: bit t mod
+    32 of word t / 32 is 1 where token t may be drawn. Rows whose words of `sampling`
+    say that they have no mask have none. Masks are the host's: it makes them while the
+    step runs, as `sampling` says of each row how.
+
+    **Constraints:**
+    - sampling is `outputs x 28 x i32`
+    - the result is `outputs x W x i32`
+    - the program is a batch
+  }];
+  let arguments = (ins Model_TensorType:$sampling);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 def Model_SampleOp : Model_PlainOp<"sample"> {
   let summary = "draws a token from each row of logits";
   let description = [{
@@ -81,17 +99,17 @@ def Model_SampleOp : Model_PlainOp<"sample"> {
     `BatonSampling` (runtime/step_sampling.h): bias and penalties, temperature, top-k,
     top-p, min-p, seed and position, log-probabilities, or those of a token that is
     given. `changes` has a line of `BatonChange`s, three words each, for each
-    sequence: the tokens whose logits bias and penalties change. `masks` has a line
-    for each, too, with a bit for each token: where the row says that it has a mask,
-    tokens whose bit is 0 are drawn as if their logits were infinitely negative. Row
-    r of the result is a `BatonDraw`: the token, -1 where a logit is not finite, and
-    log-probabilities. A row's draw depends on nothing but its logits, its row of
-    `sampling` and the lines that this names.
+    sequence: the tokens whose logits bias and penalties change. Row r of the masks has
+    a bit for each token: where `sampling` says that the row has a mask, tokens whose
+    bit is 0 are drawn as if their logits were infinitely negative. Row r of the result
+    is a `BatonDraw`: the token, -1 where a logit is not finite, and log-probabilities.
+    A row's draw depends on nothing but its logits, its row of `sampling`, the line of
+    changes that this names, and its mask.
 
     **Constraints:**
     - logits are `outputs x V x f32`
-    - sampling is `outputs x 22 x i32`, changes a vector of i32
-    - masks are a vector of i32, for each sequence of the batch a 32nd of V, rounded up
+    - sampling is `outputs x 28 x i32`, changes a vector of i32
+    - masks are made by `model.token_mask`, `outputs x W x i32` with W a 32nd of V, rounded up
     - the result is `outputs x 42 x i32`
     - the program is a batch
   }];

@@ -242,9 +242,10 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     model.program @llama max_seq 512 batch 4 {
     ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>,
          %sequences: !model.tensor<rows x i32>, %slots: !model.tensor<rows x i32>,
-         %pages: !model.tensor<32 x i32>, %sampling: !model.tensor<outputs x 22 x i32>,
-         %changes: !model.tensor<18432 x i32>, %masks: !model.tensor<20 x i32>):
+         %pages: !model.tensor<32 x i32>, %sampling: !model.tensor<outputs x 28 x i32>,
+         %changes: !model.tensor<18432 x i32>):
       ...
+      %masks = model.token_mask %sampling : ...
       %draws = model.sample %logits, %sampling, %changes, %masks : ...
       model.return %logits, %draws : !model.tensor<outputs x 131 x f32>, !model.tensor<outputs x 42 x i32>
     }
@@ -257,12 +258,12 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
 
     `sequences` says of which sequence a row is, and `positions` where in it;
     `pages` has a line for each sequence: the pages in which its keys and values lie,
-    64 positions each. `slots` are the places in them to which rows go. `sampling`,
-    `changes` and `masks` say what is drawn from logits.
+    64 positions each. `slots` are the places in them to which rows go. `sampling` and
+    `changes` say what is drawn from logits.
 
     **Constraints:**
     - `max_seq` is at least 1 and at most 2^24
-    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them, the pages, and `outputs x 22 x i32` and two vectors of i32 for `model.sample`
+    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them, the pages, and `outputs x 28 x i32` and a vector of i32 for `model.sample`
     - a batch is at least 1, at most 65536, and does not train
     - `inputs` is bf16; a program that trains has none
     - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training

@@ -22,13 +22,6 @@ using namespace baton::model;
 // Structure
 //===----------------------------------------------------------------------===//
 
-/// One of i32 whose size is a number.
-static bool isIntegerVector(Value value) {
-  auto type = dyn_cast<StepTensorType>(value.getType());
-  return type && type.getElementType().isInteger(32) &&
-         type.getShape().size() == 1 && !isSymbol(type.getDimension(0));
-}
-
 LogicalResult ProgramOp::verify() {
   int64_t maxSeq = getMaxSeqAttr().getInt();
   if (maxSeq < 1 || maxSeq > (1 << 24))
@@ -61,18 +54,13 @@ LogicalResult ProgramOp::verify() {
     auto sampling = tokens.withShape({kOutputs, kSamplingWords});
     auto changes =
         tokens.withShape({int64_t(*sequences) * countChanges() * kChangeWords});
-    // How many tokens masks are of, model.sample knows.
-    const bool hasMasks =
-        block.getNumArguments() == 8 && isIntegerVector(block.getArgument(7));
-    if (!hasMasks || ValueRange(block.getArguments().drop_back()).getTypes() !=
-                         TypeRange({tokens, tokens, tokens, tokens, pages,
-                                    sampling, changes}))
+    if (block.getArgumentTypes() !=
+        TypeRange({tokens, tokens, tokens, tokens, pages, sampling, changes}))
       return emitOpError() << "the body takes tokens, positions, sequences and "
                               "slots of type "
                            << tokens << ", pages of type " << pages
                            << ", sampling of type " << sampling
-                           << ", changes of type " << changes
-                           << ", and masks, a vector of i32";
+                           << ", and changes of type " << changes;
     return success();
   }
   if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)

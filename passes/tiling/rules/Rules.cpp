@@ -32,6 +32,7 @@ static TilingRules makeRules() {
                    addSequenceAttention,
                    addSoftmax,
                    addSumRows,
+                   addTokenMask,
                    addVocabularyParts,
                    addStructure})
     add(rules);
