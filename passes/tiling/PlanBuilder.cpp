@@ -380,7 +380,7 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
 }
 
 View PlanBuilder::places(StringRef name, model::StepTensorType type,
-                         Location location) {
+                         Location location, int64_t layers) {
   ArrayRef<int64_t> shape = type.getShape();
   Shape made{event::BufferKind::transient, type.getElementType()};
   // Places of the rows, one behind the other; of bounds, these themselves.
@@ -398,6 +398,7 @@ View PlanBuilder::places(StringRef name, model::StepTensorType type,
     made.capacity.push_back(shape[2]);
     indices.push_back(getAffineDimExpr(2, context()));
   }
+  made.layers = layers;
   return {
       buffer(name, made, location), type,
       AffineMap::get(shape.size(), event::kStepSymbols, indices, context())};

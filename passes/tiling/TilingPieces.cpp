@@ -2,6 +2,8 @@
 
 #include "passes/tiling/TilingPieces.h"
 
+#include "passes/tiling/Places.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -138,6 +140,9 @@ LogicalResult tasks::tileElementwise(model::Elementwise op, Tiler &tiler,
                                      StringRef suffix) {
   std::string name = tiler.plan.uniqueName(nameOf(op) + suffix.str());
   SmallVector<View> inputs = viewsOf(op->getOperands(), tiler);
+  if (llvm::any_of(inputs, [](const View &view) { return isOfPlaces(view); }))
+    return tilePlaces(op, name, op.getBody(), inputs, tiler,
+                      op.getBodyNumbers());
   return tileRows(op, name, op.getBody(), inputs, tiler.resultFor(op, name),
                   tiler,
                   [&](PhaseBuilder &, const RowTiles &,

@@ -28,6 +28,7 @@ public:
 private:
   void addArguments();
   void seeAllRows();
+  void separateExpertGates();
   LogicalResult attendWithinSequences();
   LogicalResult attendInPrimitiveForm();
   LogicalResult returnLoss();
@@ -64,6 +65,30 @@ void Former::seeAllRows() {
       result.setType(type.withShape(shape));
     }
   });
+}
+
+/// Gates and ups of experts are products of their own, whose results an adjoint
+/// reads.
+void Former::separateExpertGates() {
+  for (auto op : program.all<GroupedGatedLinearOp>()) {
+    rewriter.setInsertionPoint(op);
+    auto named = [&](StringRef part) -> Location {
+      auto name = dyn_cast<NameLoc>(op.getLoc());
+      if (!name)
+        return op.getLoc();
+      return NameLoc::get(
+          rewriter.getStringAttr(name.getName().getValue() + "." + part));
+    };
+    Type type = op.getType();
+    Value gate = rewriter.create<GroupedLinearOp>(
+        named("gate"), type, op.getX(), op.getBounds(), op.getGate());
+    Value up = rewriter.create<GroupedLinearOp>(named("up"), type, op.getX(),
+                                                op.getBounds(), op.getUp());
+    gate = rewriter.create<ActivateOp>(named("activation"), type, gate,
+                                       op.getActivationAttr());
+    rewriter.replaceOp(
+        op, rewriter.create<MulOp>(op.getLoc(), type, gate, up).getResult());
+  }
 }
 
 LogicalResult Former::attendWithinSequences() {
@@ -185,6 +210,7 @@ LogicalResult Former::run() {
            << "cannot be trained: training-form comes before linear-grouping";
   addArguments();
   seeAllRows();
+  separateExpertGates();
   program.readPositions(positions);
   return success(succeeded(attendWithinSequences()) && succeeded(returnLoss()));
 }

@@ -11,51 +11,16 @@
 
 #include "codegen/bodies/TaskCalls.h"
 #include "passes/tiling/Linears.h"
+#include "passes/tiling/Places.h"
 
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
-static LogicalResult expectNoTraining(Operation *op, Tiler &tiler) {
-  if (!tiler.training)
-    return success();
-  return op->emitOpError() << "cannot be tiled: experts do not train yet";
-}
-
-/// A value of places by place: one row for each.
-static View byPlace(const View &view) {
-  MLIRContext *context = view.map.getContext();
-  event::BufferOp buffer = view.buffer;
-  const auto rank = static_cast<unsigned>(buffer.getCapacity().size());
-  SmallVector<int64_t> shape = {model::kRows};
-  if (rank > 1)
-    shape.push_back(view.type.getShape().back());
-  SmallVector<AffineExpr> index;
-  for (unsigned d = 0; d < rank; ++d)
-    index.push_back(getAffineDimExpr(d, context));
-  return {view.buffer, view.type.withShape(shape),
-          AffineMap::get(rank, event::kStepSymbols, index, context)};
-}
-
-/// How many places a step has.
-static AffineExpr countPlaces(PhaseBuilder &phase, int64_t k) {
-  return phase.rows() * k;
-}
-
-static Box allPlaces(PhaseBuilder &phase, const View &view, int64_t k) {
-  Box box{{phase.constant(0)}, {countPlaces(phase, k)}};
-  if (view.type.getRank() > 1) {
-    box.low.push_back(phase.constant(0));
-    box.high.push_back(phase.constant(view.type.getDimension(1)));
-  }
-  return box;
-}
-
 static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
   View logits = tiler.viewOf(op.getLogits());
-  if (failed(expectNoTraining(op, tiler)) ||
-      failed(expectRows(op, "the logits", logits)))
+  if (failed(expectRows(op, "the logits", logits)))
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
@@ -130,86 +95,47 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
-  tiler.views[op.getResult()] =
-      plan.places(name, typeOf(op.getResult()), op.getLoc());
-  View out = byPlace(tiler.viewOf(op.getResult())),
+  View out = placesFor(op.getResult(), name, tiler),
        choices = byPlace(tiler.viewOf(op.getChoices()));
-  const int64_t k = typeOf(op.getChoices()).getDimension(1),
-                size = tiler.rowsOf(op, plan.tiles().plainRows);
-  AffineExpr places = plan.extent(model::kRows) * k;
-  PhaseBuilder phase =
-      plan.phase(name, op.getLoc(), {places.ceilDiv(size)},
-                 {ceilDiv(plan.bound(model::kRows) * k, size)});
-  Box all = phase.whole(x), made = rowsOfTask(phase, out, size),
-      chosen = rowsOfTask(phase, choices, size);
+  const int64_t k = typeOf(op.getChoices()).getDimension(1);
+  PlaceTiles tiles(op, k, tiler);
+  PhaseBuilder phase = tiles.phase(name, op.getLoc(), plan);
+  Box all = phase.whole(x), made = rowsOfTask(phase, out, tiles.size),
+      chosen = rowsOfTask(phase, choices, tiles.size);
   phase.reads(x, all);
   phase.reads(choices, chosen);
   phase.writes(out, made);
-  phase.call(
-      "gather_rows",
-      {phase.address(out, made), phase.stride(out, 0), phase.address(x, all),
-       phase.stride(x, 0), phase.address(choices, chosen),
-       phase.count({phase.constant(size), places - phase.coordinate(0) * size}),
-       phase.count({phase.rows()}), phase.integer(k),
-       phase.integer(x.type.getDimension(1))});
+  phase.call("gather_rows", {phase.address(out, made), phase.stride(out, 0),
+                             phase.address(x, all), phase.stride(x, 0),
+                             phase.address(choices, chosen), tiles.count(phase),
+                             phase.count({phase.rows()}), phase.integer(k),
+                             phase.integer(x.type.getDimension(1))});
   return success();
 }
 
-namespace {
-/// A task's expert and columns, of a product of places.
-struct GroupedProduct {
-  View x, out;
-  int64_t width, columns;
-  PhaseBuilder phase;
-  Box in, made;
-  Attribute rows;
-  /// Of its first column among those of all experts.
-  AffineExpr column;
-
-  GroupedProduct(Operation *op, Value bounds, int64_t usual, Tiler &tiler,
-                 const std::string &name);
-};
-} // namespace
-
-GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
-                               Tiler &tiler, const std::string &name)
-    : x(byPlace(tiler.viewOf(op->getOperand(0)))),
-      out(byPlace(tiler.viewOf(op->getResult(0)))),
-      width(tiler.columnsOf(op, usual)), columns(out.type.getDimension(1)),
-      phase(tiler.plan.phase(
-          name, op->getLoc(),
-          {tiler.plan.constant(typeOf(boundsValue).getDimension(0) - 1),
-           tiler.plan.constant(ceilDiv(columns, width))},
-          {typeOf(boundsValue).getDimension(0) - 1, ceilDiv(columns, width)})) {
-  AffineExpr expert = phase.coordinate(0), tile = phase.coordinate(1);
-  SmallVector<AffineExpr> ends =
-      phase.entries(tiler.viewOf(boundsValue), {expert, expert + 1});
-  in = {{ends[0], phase.constant(0)},
-        {ends[1], phase.constant(x.type.getDimension(1))}};
-  made = {{ends[0], tile * width}, {ends[1], (tile + 1) * width}};
-  rows = phase.count({ends[1] - ends[0]});
-  column = expert * columns + tile * width;
-  phase.reads(x, in);
+/// Of a task's first column among those of all experts.
+static AffineExpr columnOf(GroupedColumns &product) {
+  return product.expert() * product.columns + product.firstColumn();
 }
 
 static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
+  if (tiler.training)
+    return tileTrained(op, tiler);
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  tiler.views[op.getResult()] =
-      tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
+  View out = placesFor(op.getResult(), name, tiler);
   event::ParameterOp panels =
       tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
-  GroupedProduct product(op, op.getBounds(), tiler.plan.tiles().linearColumns,
-                         tiler, name);
+  GroupedColumns product(op, op.getBounds(), byPlace(tiler.viewOf(op.getX())),
+                         out, tiler.plan.tiles().linearColumns, tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
   phase.call(
       Weight(panels).bodyFor("linear"),
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
-       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
+       phase.weight(panels, panels.getFormAttr().getOffset(columnOf(product))),
        phase.null(), phase.null(), phase.integer(0), product.rows,
-       phase.integer(product.x.type.getDimension(1)),
-       countOf(phase, 1, product.width, product.columns),
+       phase.integer(product.x.type.getDimension(1)), product.count(),
        phase.integer32(static_cast<int32_t>(model::Activation::identity))});
   return success();
 }
@@ -223,23 +149,21 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
            << stored.getFormats() << ", and no body reads several formats; "
            << "give --dtype=f32 or bf16";
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  tiler.views[op.getResult()] =
-      tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
+  View out = placesFor(op.getResult(), name, tiler);
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
-  GroupedProduct product(op, op.getBounds(),
-                         bodies::gatedColumns(tiler.plan.tiles().linearColumns),
-                         tiler, name);
+  GroupedColumns product(
+      op, op.getBounds(), byPlace(tiler.viewOf(op.getX())), out,
+      bodies::gatedColumns(tiler.plan.tiles().linearColumns), tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
   phase.call(
       Weight(panels).bodyFor("gated_linear"),
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
-       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
+       phase.weight(panels, panels.getFormAttr().getOffset(columnOf(product))),
        phase.null(), phase.null(), product.rows,
-       phase.integer(product.x.type.getDimension(1)),
-       countOf(phase, 1, product.width, product.columns),
+       phase.integer(product.x.type.getDimension(1)), product.count(),
        phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();
 }
