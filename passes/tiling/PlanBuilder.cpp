@@ -392,6 +392,10 @@ View PlanBuilder::places(StringRef name, model::StepTensorType type,
   }
   made.extents = {extent(shape[0]) * each};
   made.capacity = {bound(shape[0]) * each};
+  // The segment of an expert that no row has may lie behind the last place;
+  // the gradient of its weight is a sum that begins there.
+  if (isTraining && shape.size() > 2)
+    ++made.capacity[0];
   SmallVector<AffineExpr> indices = {index};
   if (shape.size() > 2) {
     made.extents.push_back(constant(shape[2]));
