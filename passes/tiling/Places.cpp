@@ -102,22 +102,3 @@ LogicalResult tasks::tilePlaces(Operation *op, const std::string &name,
   phase.call(callee, operands);
   return success();
 }
-
-GroupedColumns::GroupedColumns(Operation *op, Value bounds, const View &x,
-                               const View &out, int64_t usual, Tiler &tiler,
-                               const std::string &name)
-    : x(x), out(out), width(tiler.columnsOf(op, usual)),
-      columns(out.type.getDimension(1)),
-      phase(tiler.plan.phase(
-          name, op->getLoc(),
-          {tiler.plan.constant(typeOf(bounds).getDimension(0) - 1),
-           tiler.plan.constant(ceilDiv(columns, width))},
-          {typeOf(bounds).getDimension(0) - 1, ceilDiv(columns, width)})) {
-  SmallVector<AffineExpr> ends =
-      phase.entries(tiler.viewOf(bounds), {expert(), expert() + 1});
-  in = {{ends[0], phase.constant(0)},
-        {ends[1], phase.constant(x.type.getDimension(1))}};
-  made = {{ends[0], firstColumn()}, {ends[1], firstColumn() + width}};
-  rows = phase.count({ends[1] - ends[0]});
-  phase.reads(x, in);
-}

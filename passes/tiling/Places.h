@@ -49,26 +49,6 @@ mlir::LogicalResult tilePlaces(mlir::Operation *op, const std::string &name,
                                llvm::ArrayRef<View> inputs, Tiler &tiler,
                                llvm::ArrayRef<mlir::Attribute> more);
 
-/// A task's expert and columns, of a product of places: the grid is experts by
-/// tiles of columns.
-struct GroupedColumns {
-  View x, out;
-  int64_t width, columns;
-  PhaseBuilder phase;
-  /// The expert's places of x, which the task reads, and its tile of out.
-  Box in, made;
-  /// How many places these are.
-  mlir::Attribute rows;
-
-  GroupedColumns(mlir::Operation *op, mlir::Value bounds, const View &x,
-                 const View &out, int64_t usual, Tiler &tiler,
-                 const std::string &name);
-
-  mlir::AffineExpr expert() const { return phase.coordinate(0); }
-  mlir::AffineExpr firstColumn() const { return phase.coordinate(1) * width; }
-  mlir::Attribute count() { return countOf(phase, 1, width, columns); }
-};
-
 /// The product of places by weights that train.
 mlir::LogicalResult tileTrained(model::GroupedLinearOp op, Tiler &tiler);
 

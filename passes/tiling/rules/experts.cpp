@@ -95,47 +95,88 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
-  View out = placesFor(op.getResult(), name, tiler),
+  tiler.views[op.getResult()] =
+      plan.places(name, typeOf(op.getResult()), op.getLoc());
+  View out = byPlace(tiler.viewOf(op.getResult())),
        choices = byPlace(tiler.viewOf(op.getChoices()));
-  const int64_t k = typeOf(op.getChoices()).getDimension(1);
-  PlaceTiles tiles(op, k, tiler);
-  PhaseBuilder phase = tiles.phase(name, op.getLoc(), plan);
-  Box all = phase.whole(x), made = rowsOfTask(phase, out, tiles.size),
-      chosen = rowsOfTask(phase, choices, tiles.size);
+  const int64_t k = typeOf(op.getChoices()).getDimension(1),
+                size = tiler.rowsOf(op, plan.tiles().plainRows);
+  AffineExpr places = plan.extent(model::kRows) * k;
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(), {places.ceilDiv(size)},
+                 {ceilDiv(plan.bound(model::kRows) * k, size)});
+  Box all = phase.whole(x), made = rowsOfTask(phase, out, size),
+      chosen = rowsOfTask(phase, choices, size);
   phase.reads(x, all);
   phase.reads(choices, chosen);
   phase.writes(out, made);
-  phase.call("gather_rows", {phase.address(out, made), phase.stride(out, 0),
-                             phase.address(x, all), phase.stride(x, 0),
-                             phase.address(choices, chosen), tiles.count(phase),
-                             phase.count({phase.rows()}), phase.integer(k),
-                             phase.integer(x.type.getDimension(1))});
+  phase.call(
+      "gather_rows",
+      {phase.address(out, made), phase.stride(out, 0), phase.address(x, all),
+       phase.stride(x, 0), phase.address(choices, chosen),
+       phase.count({phase.constant(size), places - phase.coordinate(0) * size}),
+       phase.count({phase.rows()}), phase.integer(k),
+       phase.integer(x.type.getDimension(1))});
   return success();
 }
 
-/// Of a task's first column among those of all experts.
-static AffineExpr columnOf(GroupedColumns &product) {
-  return product.expert() * product.columns + product.firstColumn();
+namespace {
+/// A task's expert and columns, of a product of places.
+struct GroupedProduct {
+  View x, out;
+  int64_t width, columns;
+  PhaseBuilder phase;
+  Box in, made;
+  Attribute rows;
+  /// Of its first column among those of all experts.
+  AffineExpr column;
+
+  GroupedProduct(Operation *op, Value bounds, int64_t usual, Tiler &tiler,
+                 const std::string &name);
+};
+} // namespace
+
+GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
+                               Tiler &tiler, const std::string &name)
+    : x(byPlace(tiler.viewOf(op->getOperand(0)))),
+      out(byPlace(tiler.viewOf(op->getResult(0)))),
+      width(tiler.columnsOf(op, usual)), columns(out.type.getDimension(1)),
+      phase(tiler.plan.phase(
+          name, op->getLoc(),
+          {tiler.plan.constant(typeOf(boundsValue).getDimension(0) - 1),
+           tiler.plan.constant(ceilDiv(columns, width))},
+          {typeOf(boundsValue).getDimension(0) - 1, ceilDiv(columns, width)})) {
+  AffineExpr expert = phase.coordinate(0), tile = phase.coordinate(1);
+  SmallVector<AffineExpr> ends =
+      phase.entries(tiler.viewOf(boundsValue), {expert, expert + 1});
+  in = {{ends[0], phase.constant(0)},
+        {ends[1], phase.constant(x.type.getDimension(1))}};
+  made = {{ends[0], tile * width}, {ends[1], (tile + 1) * width}};
+  rows = phase.count({ends[1] - ends[0]});
+  column = expert * columns + tile * width;
+  phase.reads(x, in);
 }
 
 static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
   if (tiler.training)
     return tileTrained(op, tiler);
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  View out = placesFor(op.getResult(), name, tiler);
+  tiler.views[op.getResult()] =
+      tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels =
       tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
-  GroupedColumns product(op, op.getBounds(), byPlace(tiler.viewOf(op.getX())),
-                         out, tiler.plan.tiles().linearColumns, tiler, name);
+  GroupedProduct product(op, op.getBounds(), tiler.plan.tiles().linearColumns,
+                         tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
   phase.call(
       Weight(panels).bodyFor("linear"),
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
-       phase.weight(panels, panels.getFormAttr().getOffset(columnOf(product))),
+       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
        phase.null(), phase.null(), phase.integer(0), product.rows,
-       phase.integer(product.x.type.getDimension(1)), product.count(),
+       phase.integer(product.x.type.getDimension(1)),
+       countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(model::Activation::identity))});
   return success();
 }
@@ -149,21 +190,23 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
            << stored.getFormats() << ", and no body reads several formats; "
            << "give --dtype=f32 or bf16";
   std::string name = tiler.plan.uniqueName(nameOf(op));
-  View out = placesFor(op.getResult(), name, tiler);
+  tiler.views[op.getResult()] =
+      tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
-  GroupedColumns product(
-      op, op.getBounds(), byPlace(tiler.viewOf(op.getX())), out,
-      bodies::gatedColumns(tiler.plan.tiles().linearColumns), tiler, name);
+  GroupedProduct product(op, op.getBounds(),
+                         bodies::gatedColumns(tiler.plan.tiles().linearColumns),
+                         tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
   phase.call(
       Weight(panels).bodyFor("gated_linear"),
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
-       phase.weight(panels, panels.getFormAttr().getOffset(columnOf(product))),
+       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
        phase.null(), phase.null(), product.rows,
-       phase.integer(product.x.type.getDimension(1)), product.count(),
+       phase.integer(product.x.type.getDimension(1)),
+       countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();
 }

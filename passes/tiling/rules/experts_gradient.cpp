@@ -23,9 +23,50 @@ using model::typeOf;
 // Products
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// A task's expert and columns, of a product of places by a weight that trains:
+/// the grid is experts by tiles of columns.
+struct TrainedColumns {
+  View x, out;
+  int64_t width, columns;
+  PhaseBuilder phase;
+  /// The expert's places of x, which the task reads, and its tile of out.
+  Box in, made;
+  /// How many places these are.
+  mlir::Attribute rows;
+
+  TrainedColumns(mlir::Operation *op, mlir::Value bounds, const View &x,
+                 const View &out, int64_t usual, Tiler &tiler,
+                 const std::string &name);
+
+  mlir::AffineExpr expert() const { return phase.coordinate(0); }
+  mlir::AffineExpr firstColumn() const { return phase.coordinate(1) * width; }
+  mlir::Attribute count() { return countOf(phase, 1, width, columns); }
+};
+} // namespace
+
+TrainedColumns::TrainedColumns(Operation *op, Value bounds, const View &x,
+                               const View &out, int64_t usual, Tiler &tiler,
+                               const std::string &name)
+    : x(x), out(out), width(tiler.columnsOf(op, usual)),
+      columns(out.type.getDimension(1)),
+      phase(tiler.plan.phase(
+          name, op->getLoc(),
+          {tiler.plan.constant(typeOf(bounds).getDimension(0) - 1),
+           tiler.plan.constant(ceilDiv(columns, width))},
+          {typeOf(bounds).getDimension(0) - 1, ceilDiv(columns, width)})) {
+  SmallVector<AffineExpr> ends =
+      phase.entries(tiler.viewOf(bounds), {expert(), expert() + 1});
+  in = {{ends[0], phase.constant(0)},
+        {ends[1], phase.constant(x.type.getDimension(1))}};
+  made = {{ends[0], firstColumn()}, {ends[1], firstColumn() + width}};
+  rows = phase.count({ends[1] - ends[0]});
+  phase.reads(x, in);
+}
+
 /// A task's part of its expert's weight, [outputs, inputs], of which one is
 /// narrowed to its columns.
-static Matrix readWeight(GroupedColumns &columns, const View &weight,
+static Matrix readWeight(TrainedColumns &columns, const View &weight,
                          unsigned narrowed) {
   PhaseBuilder &phase = columns.phase;
   Box box = phase.whole(weight);
@@ -37,7 +78,7 @@ static Matrix readWeight(GroupedColumns &columns, const View &weight,
 }
 
 /// `weight` is the product's right-hand side.
-static void callGrouped(GroupedColumns &columns, StringRef format,
+static void callGrouped(TrainedColumns &columns, StringRef format,
                         const Matrix &weight) {
   PhaseBuilder &phase = columns.phase;
   phase.writes(columns.out, columns.made);
@@ -57,7 +98,7 @@ LogicalResult tasks::tileTrained(model::GroupedLinearOp op, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = placesFor(op.getResult(), name, tiler);
   Trainable &weight = tiler.training->trainable(op.getWeight());
-  GroupedColumns columns(op, op.getBounds(), byPlace(tiler.viewOf(op.getX())),
+  TrainedColumns columns(op, op.getBounds(), byPlace(tiler.viewOf(op.getX())),
                          out, tiler.plan.tiles().linearColumns, tiler, name);
   callGrouped(columns, weight.productFormat,
               readWeight(columns, weight.weight, 1).transposed());
@@ -69,7 +110,7 @@ static LogicalResult tile(model::GroupedLinearInputGradientOp op, Tiler &tiler,
   std::string name = tiler.plan.uniqueName(nameOf(op) + ".input_gradient");
   View out = placesFor(op.getResult(), name, tiler);
   Trainable &weight = training.trainable(op.getWeight());
-  GroupedColumns columns(op, op.getBounds(), byPlace(tiler.viewOf(op.getDy())),
+  TrainedColumns columns(op, op.getBounds(), byPlace(tiler.viewOf(op.getDy())),
                          out, tiler.plan.tiles().linearColumns, tiler, name);
   callGrouped(columns, weight.productFormat,
               readWeight(columns, weight.weight, 2));
