@@ -20,7 +20,7 @@ def Model_ScoringAttr : EnumAttr<Model_Dialect, Model_Scoring, "scoring"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Model_RouteOp : Model_PlainOp<"route"> {
+def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_Adjoint]> {
   let summary = "the experts of each row, and their weights";
   let description = [{
     A row's scores are the softmax of its logits, or their sigmoids. Its experts are
@@ -59,7 +59,7 @@ def Model_DispatchOp : Model_PlainOp<"dispatch"> {
   let hasVerifier = 1;
 }
 
-def Model_GatherOp : Model_PlainOp<"gather"> {
+def Model_GatherOp : Model_PlainOp<"gather", [Pure, Model_Adjoint]> {
   let summary = "the rows that stand at places";
   let description = [{
     Place p has row `choices[p] / k` of x.
@@ -73,7 +73,7 @@ def Model_GatherOp : Model_PlainOp<"gather"> {
   let hasVerifier = 1;
 }
 
-def Model_GroupedLinearOp : Model_PlainOp<"grouped_linear"> {
+def Model_GroupedLinearOp : Model_PlainOp<"grouped_linear", [Pure, Model_ParameterProductAdjoint]> {
   let summary = "x · weightᵀ + bias, each place by its expert's weight";
   let description = [{
     **Constraints:**
@@ -110,7 +110,7 @@ def Model_GroupedGatedLinearOp : Model_Op<"grouped_gated_linear", [Pure, AttrSiz
   let hasVerifier = 1;
 }
 
-def Model_CombineOp : Model_PlainOp<"combine"> {
+def Model_CombineOp : Model_PlainOp<"combine", [Pure, Model_Adjoint]> {
   let summary = "the weighted sum of what a row's experts have made";
   let description = [{
     Row r is the sum over j, ascending, of `weights[r][j]` times place `places[r][j]`

@@ -174,3 +174,100 @@ LogicalResult CombineOp::verify() {
     return failure();
   return expectNumbers(*this, "the result", getResult(), {kRows, x[2]});
 }
+
+//===----------------------------------------------------------------------===//
+// Adjoints
+//===----------------------------------------------------------------------===//
+
+LogicalResult RouteGradientOp::verify() {
+  ArrayRef<int64_t> logits = shapeOf(getLogits());
+  if (logits.size() != 2 || logits[0] != kRows || isSymbol(logits[1]))
+    return emitOpError() << "logits have shape " << text(logits)
+                         << ", expected [rows, experts]";
+  if (failed(expectFloat32(*this, "the logits", getLogits())) ||
+      failed(expectChoices(*this, "experts", getExperts())))
+    return failure();
+  int64_t k = shapeOf(getExperts())[1],
+          most = std::min(logits[1], kMostExpertsOfRow);
+  if (k < 1 || k > most)
+    return emitOpError() << k << " experts of a row, expected 1 to " << most;
+  if (failed(expectNumbers(*this, "dy", getDy(), {kRows, k})) ||
+      failed(expectTypeOf(*this, "the result", getResult(), "the logits",
+                          getLogits())))
+    return failure();
+  return expectFinite(*this, "the factor", getFactor());
+}
+
+/// dy is a value of places.
+static LogicalResult expectGradientOfPlaces(Operation *op, Value dy) {
+  ArrayRef<int64_t> shape = shapeOf(dy);
+  if (shape.size() != 3 || shape[0] != kRows || isSymbol(shape[1]) ||
+      isSymbol(shape[2]))
+    return op->emitOpError()
+           << "dy has shape " << text(shape) << ", expected [rows, k, width]";
+  return expectFloat32(op, "dy", dy);
+}
+
+LogicalResult GatherGradientOp::verify() {
+  if (failed(expectGradientOfPlaces(*this, getDy())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy());
+  if (failed(expectIntegers(*this, "places", getPlaces(), {kRows, dy[1]})) ||
+      failed(expectDispatched(*this, "places", getPlaces(), 2)))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(), {kRows, dy[2]});
+}
+
+LogicalResult CombineInputGradientOp::verify() {
+  if (failed(expectRank(*this, "dy", getDy(), 2)) ||
+      failed(
+          expectNumbers(*this, "dy", getDy(), {kRows, shapeOf(getDy())[1]})) ||
+      failed(expectChoices(*this, "choices", getChoices())) ||
+      failed(expectDispatched(*this, "choices", getChoices(), 1)))
+    return failure();
+  int64_t k = shapeOf(getChoices())[1];
+  if (failed(expectNumbers(*this, "weights", getWeights(), {kRows, k})))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(),
+                       {kRows, k, shapeOf(getDy())[1]});
+}
+
+LogicalResult CombineWeightGradientOp::verify() {
+  if (failed(expectPlaces(*this, getX())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (failed(expectNumbers(*this, "dy", getDy(), {kRows, x[2]})) ||
+      failed(expectIntegers(*this, "places", getPlaces(), {kRows, x[1]})) ||
+      failed(expectDispatched(*this, "places", getPlaces(), 2)))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(), {kRows, x[1]});
+}
+
+LogicalResult GroupedLinearInputGradientOp::verify() {
+  if (failed(expectGradientOfPlaces(*this, getDy())) ||
+      failed(expectDispatched(*this, "bounds", getBounds(), 0)) ||
+      failed(expectRank(*this, "the weight", getWeight(), 3)) ||
+      failed(expectStatic(*this, "the weight", getWeight())) ||
+      failed(expectWeight(*this, "the weight", getWeight())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy());
+  int64_t inputs = shapeOf(getWeight())[2];
+  if (failed(expectShape(*this, "the weight", getWeight(),
+                         {shapeOf(getBounds())[0] - 1, dy[2], inputs})))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(),
+                       {kRows, dy[1], inputs});
+}
+
+LogicalResult GroupedLinearWeightGradientOp::verify() {
+  if (failed(expectGradientOfPlaces(*this, getDy())) ||
+      failed(expectPlaces(*this, getX())) ||
+      failed(expectDispatched(*this, "bounds", getBounds(), 0)))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy()), x = shapeOf(getX());
+  if (dy[1] != x[1])
+    return emitOpError() << "x has " << x[1] << " places of a row, dy "
+                         << dy[1];
+  return expectNumbers(*this, "the result", getResult(),
+                       {shapeOf(getBounds())[0] - 1, dy[2], x[2]});
+}

@@ -851,5 +851,6 @@ include "HyperOps.td"
 include "TrainingOps.td"
 include "BatchOps.td"
 include "ExpertOps.td"
+include "ExpertGradientOps.td"
 
 #endif // BATON_DIALECTS_MODEL_OPS

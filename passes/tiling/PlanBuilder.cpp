@@ -380,7 +380,7 @@ View PlanBuilder::transient(StringRef name, model::StepTensorType type,
 }
 
 View PlanBuilder::places(StringRef name, model::StepTensorType type,
-                         Location location) {
+                         Location location, int64_t layers) {
   ArrayRef<int64_t> shape = type.getShape();
   Shape made{event::BufferKind::transient, type.getElementType()};
   // Places of the rows, one behind the other; of bounds, these themselves.
@@ -392,12 +392,17 @@ View PlanBuilder::places(StringRef name, model::StepTensorType type,
   }
   made.extents = {extent(shape[0]) * each};
   made.capacity = {bound(shape[0]) * each};
+  // The segment of an expert that no row has may lie behind the last place;
+  // the gradient of its weight is a sum that begins there.
+  if (isTraining && shape.size() > 2)
+    ++made.capacity[0];
   SmallVector<AffineExpr> indices = {index};
   if (shape.size() > 2) {
     made.extents.push_back(constant(shape[2]));
     made.capacity.push_back(shape[2]);
     indices.push_back(getAffineDimExpr(2, context()));
   }
+  made.layers = layers;
   return {
       buffer(name, made, location), type,
       AffineMap::get(shape.size(), event::kStepSymbols, indices, context())};

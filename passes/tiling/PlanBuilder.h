@@ -153,9 +153,9 @@ public:
                  mlir::Location location, int64_t layers = 1);
 
   /// A buffer for a value of places, [rows, k, ...], with a row for each place,
-  /// or a vector of numbers of places.
+  /// or a vector of numbers of places. With `layers` as transient().
   View places(llvm::StringRef name, model::StepTensorType type,
-              mlir::Location location);
+              mlir::Location location, int64_t layers = 1);
 
   /// A buffer that keeps its values from step to step, row-major, in a storage
   /// of its own without `storage`.

@@ -2,6 +2,8 @@
 
 #include "passes/tiling/TilingPieces.h"
 
+#include "passes/tiling/Places.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -138,6 +140,9 @@ LogicalResult tasks::tileElementwise(model::Elementwise op, Tiler &tiler,
                                      StringRef suffix) {
   std::string name = tiler.plan.uniqueName(nameOf(op) + suffix.str());
   SmallVector<View> inputs = viewsOf(op->getOperands(), tiler);
+  if (llvm::any_of(inputs, [](const View &view) { return isOfPlaces(view); }))
+    return tilePlaces(op, name, op.getBody(), inputs, tiler,
+                      op.getBodyNumbers());
   return tileRows(op, name, op.getBody(), inputs, tiler.resultFor(op, name),
                   tiler,
                   [&](PhaseBuilder &, const RowTiles &,
@@ -167,6 +172,10 @@ Attribute tasks::readAll(PhaseBuilder &phase, const View &view) {
 
 Attribute tasks::countOf(PhaseBuilder &phase, unsigned d, int64_t size,
                          int64_t all) {
+  // Of a single index, whose stride may be another dimension's, too, the proof
+  // has to see that there is one.
+  if (all == 1)
+    return phase.integer(1);
   return phase.count(
       {phase.constant(size), phase.constant(all) - phase.coordinate(d) * size});
 }

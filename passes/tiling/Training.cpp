@@ -3,6 +3,7 @@
 #include "passes/tiling/Training.h"
 
 #include "passes/collectives/RankSums.h"
+#include "passes/tiling/Places.h"
 #include "passes/tiling/TilingPieces.h"
 #include "passes/updates/Updates.h"
 
@@ -83,8 +84,8 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
     rankSums = std::make_unique<RankSums>(
         tiler, stage ? stage : model.getOperation(), mesh, plan.tiles().bucket,
         [this](const Trainable &trainable) {
-          update::GroupOp group = optimizer->groupOf(
-              namesOf(trainable), trainable.weight.type.getRank());
+          update::GroupOp group =
+              optimizer->groupOf(namesOf(trainable), trainable.rank());
           return group && takesLayersTogether(optimizer->ruleOf(group));
         });
   model.walk([&](model::ParameterOp op) {
@@ -193,7 +194,7 @@ static void begin(Trainable &target, PlanBuilder &plan, Training &training) {
   const View &gradient = target.gradient, &weight = target.weight;
   int64_t rows =
               gradient.type.getRank() > 1 ? gradient.type.getDimension(0) : 1,
-          columns = gradient.type.getShape().back();
+          columns = elementsOf(gradient.type) / rows;
   PhaseBuilder phase =
       plan.phase(plan.uniqueName(target.name + ".begin"), target.location,
                  {plan.constant(rows)}, {rows});
@@ -236,10 +237,13 @@ View Training::never() {
 void Training::keep(model::SaveOp save) {
   Value x = save.getX();
   View &view = saved[save.getName()];
-  if (!view.buffer)
-    view = tiler.plan.transient(
-        tiler.plan.uniqueName(save.getName().str() + ".saved"), typeOf(x),
-        save.getLoc(), tiler.stack.getRepeat());
+  if (!view.buffer) {
+    std::string name = tiler.plan.uniqueName(save.getName().str() + ".saved");
+    int64_t layers = tiler.stack.getRepeat();
+    view = isOfPlaces(x)
+               ? tiler.plan.places(name, typeOf(x), save.getLoc(), layers)
+               : tiler.plan.transient(name, typeOf(x), save.getLoc(), layers);
+  }
   Operation *maker = x.getDefiningOp();
   if (maker && !isViewOp(maker))
     tiler.destinations.try_emplace(x, view);
@@ -440,8 +444,8 @@ FailureOr<Training::Rules> Training::rules(Location location) {
   for (auto &[key, trainable] : trainables) {
     if (!trainable->hasGradient)
       continue;
-    update::GroupOp group = optimizer->groupOf(
-        namesOf(*trainable), trainable->weight.type.getRank());
+    update::GroupOp group =
+        optimizer->groupOf(namesOf(*trainable), trainable->rank());
     if (!group)
       return emitError(location)
              << "cannot be tiled: no update.group fits the parameter "
@@ -452,7 +456,7 @@ FailureOr<Training::Rules> Training::rules(Location location) {
     }
     auto &list = takesLayersTogether(optimizer->ruleOf(group))
                      ? rules.together
-                     : rules.apart[trainable->layers];
+                     : rules.apart[trainable->matrices()];
     list.push_back({trainable.get(), group});
   }
   return rules;

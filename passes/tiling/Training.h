@@ -30,9 +30,19 @@ struct Shard;
 /// A parameter that training changes.
 struct Trainable {
   std::string name;
-  /// One layer's: [n] or [n, k].
+  /// One layer's: [n], [n, k], or, of experts, [experts, n, k].
   View weight, gradient;
   int64_t layers;
+
+  /// An expert's weight is a matrix by itself.
+  int64_t experts() const {
+    return weight.type.getRank() > 2 ? weight.type.getDimension(0) : 1;
+  }
+  /// Matrices, or vectors, of all layers.
+  int64_t matrices() const { return layers * experts(); }
+  /// Dimensions of each, as the checkpoint has them.
+  int64_t rank() const { return std::min<int64_t>(weight.type.getRank(), 2); }
+
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
   /// Where a rank has a part: its shards, as they are described of a matrix,

@@ -112,12 +112,14 @@ Value Copies::of(Value value, OpBuilder &builder) {
   if (copy)
     return copy;
   Operation *op = value.getDefiningOp();
-  if (isViewOrParameter(op)) {
+  if (isNeverSaved(op)) {
     IRMapping mapping;
     for (Value operand : op->getOperands())
       mapping.map(operand, of(operand, builder));
-    Value again = builder.clone(*op, mapping)->getResult(0);
-    return made[value] = again;
+    Operation *again = builder.clone(*op, mapping);
+    for (auto [result, copy] : llvm::zip(op->getResults(), again->getResults()))
+      made[result] = copy;
+    return made[value];
   }
   return made[value] = saved.read(value, *there);
 }

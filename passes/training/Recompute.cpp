@@ -115,7 +115,7 @@ Recomputation::Recomputation(StackOp stack, RecomputeMode mode,
 
 /// Whether the op's results may be computed a second time.
 bool Recomputation::mayRepeat(Operation *op) const {
-  if (isViewOrParameter(op))
+  if (isNeverSaved(op))
     return true;
   if (!isMemoryEffectFree(op))
     return false;
@@ -144,7 +144,7 @@ CutGraph::Vertex Recomputation::addToGraph(Value value, CutGraph &graph,
   Operation *op = value.getDefiningOp();
   // Of a view its source is saved.
   std::optional<int64_t> bytes =
-      isViewOrParameter(op) ? std::nullopt : rowBytes(value, program);
+      isNeverSaved(op) ? std::nullopt : rowBytes(value, program);
   CutGraph::Vertex vertex = graph.addVertex(bytes.value_or(CutGraph::kNever));
   vertices[value] = vertex;
   if (!op || !mayRepeat(op)) {
@@ -187,7 +187,7 @@ Value Recomputation::makeAgain(Value value, Values &values,
   for (Value operand : op->getOperands())
     mapping.map(operand, makeAgain(operand, values, builder));
   Operation *copy = builder.clone(*op, mapping);
-  if (!isViewOrParameter(op)) {
+  if (!isNeverSaved(op)) {
     ++repeated.ops;
     if (auto differentiable = dyn_cast<Differentiable>(op))
       repeated.flops += differentiable.getProductFlops();

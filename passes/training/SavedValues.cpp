@@ -6,9 +6,9 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::model;
 
-bool training::isViewOrParameter(Operation *op) {
+bool training::isNeverSaved(Operation *op) {
   return isa_and_nonnull<ParameterOp, ReshapeOp, TransposeOp, SliceOp,
-                         BroadcastOp, ReindexOp>(op);
+                         BroadcastOp, ReindexOp, DispatchOp, GatherOp>(op);
 }
 
 /// What a value is called.

@@ -12,8 +12,9 @@
 
 namespace baton::training {
 
-/// Parameters and views: no stack saves them, whoever reads one makes it again.
-bool isViewOrParameter(mlir::Operation *op);
+/// Parameters, views, and what says which rows stand at the places of experts,
+/// and puts them there: no stack saves them, whoever reads one makes it again.
+bool isNeverSaved(mlir::Operation *op);
 
 /// What the stacks of a program save.
 class SavedValues {

@@ -28,6 +28,7 @@ public:
 private:
   void addArguments();
   void seeAllRows();
+  LogicalResult separateExpertGates();
   LogicalResult attendWithinSequences();
   LogicalResult attendInPrimitiveForm();
   LogicalResult returnLoss();
@@ -64,6 +65,40 @@ void Former::seeAllRows() {
       result.setType(type.withShape(shape));
     }
   });
+}
+
+/// Gates and ups of experts are products of their own, whose results an adjoint
+/// reads.
+LogicalResult Former::separateExpertGates() {
+  for (auto op : program.all<GroupedLinearOp>())
+    if (op.getBias())
+      return op.emitOpError() << "cannot be trained: it has biases";
+  for (auto op : program.all<GroupedGatedLinearOp>()) {
+    if (op.getGateBias() || op.getActivation() == Activation::clamped_swiglu)
+      return op.emitOpError()
+             << "cannot be trained: it has biases, or the activation "
+             << stringifyActivation(op.getActivation());
+    rewriter.setInsertionPoint(op);
+    auto named = [&](StringRef part) -> Location {
+      auto name = dyn_cast<NameLoc>(op.getLoc());
+      if (!name)
+        return op.getLoc();
+      return NameLoc::get(
+          rewriter.getStringAttr(name.getName().getValue() + "." + part));
+    };
+    Type type = op.getType();
+    Value gate = rewriter.create<GroupedLinearOp>(
+        named("gate"), type, op.getX(), op.getBounds(), op.getGate(),
+        /*bias=*/Value());
+    Value up = rewriter.create<GroupedLinearOp>(named("up"), type, op.getX(),
+                                                op.getBounds(), op.getUp(),
+                                                /*bias=*/Value());
+    gate = rewriter.create<ActivateOp>(named("activation"), type, gate,
+                                       op.getActivationAttr());
+    rewriter.replaceOp(
+        op, rewriter.create<MulOp>(op.getLoc(), type, gate, up).getResult());
+  }
+  return success();
 }
 
 LogicalResult Former::attendWithinSequences() {
@@ -188,7 +223,8 @@ LogicalResult Former::run() {
   addArguments();
   seeAllRows();
   program.readPositions(positions);
-  return success(succeeded(attendWithinSequences()) && succeeded(returnLoss()));
+  return success(succeeded(separateExpertGates()) &&
+                 succeeded(attendWithinSequences()) && succeeded(returnLoss()));
 }
 
 namespace {

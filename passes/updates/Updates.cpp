@@ -160,16 +160,17 @@ private:
 View Update::kept(StringRef name, const View &like, StringAttr storage,
                   DictionaryAttr description) {
   return plan.persistent(plan.uniqueName((trainable.name + "." + name).str()),
-                         like.type, together ? 1 : trainable.layers, storage,
-                         description, trainable.location);
+                         like.type, together ? 1 : trainable.matrices(),
+                         storage, description, trainable.location);
 }
 
 void Update::bindArguments() {
   ArrayRef<int64_t> shape = trainable.weight.type.getShape();
-  int64_t columns = shape.back(), rows = shape.size() == 2 ? shape[0] : 1;
+  int64_t columns = shape.back(),
+          rows = shape.size() > 1 ? shape[shape.size() - 2] : 1;
   turned = rule.getWide() && rows > columns;
   View like;
-  like.type = matrix(together ? rows * trainable.layers : rows, columns);
+  like.type = matrix(together ? rows * trainable.matrices() : rows, columns);
   Builder builder(plan.context());
   NamedAttrList described;
   described.set("role", builder.getStringAttr("optimizer"));
@@ -178,7 +179,7 @@ void Update::bindArguments() {
     like.type = shard->weight.type;
     views[rule.getParameter()] = shard->weight;
     views[rule.getGradient()] = shard->gradient;
-    shard->describe(described, {rows, columns});
+    shard->describe(described, {rows * trainable.experts(), columns});
   } else {
     views[rule.getParameter()] =
         kept("matrix", like, trainable.weightStorage, DictionaryAttr());

@@ -37,10 +37,15 @@ nlohmann::json as_parameter(const nlohmann::json &tensor,
   nlohmann::json entry = tensor;
   entry["dtype"] = "f32";
   entry["kind"] = whole.size() == 1 ? "vector" : "panels";
-  entry["n"] = whole.at(0);
-  if (whole.size() == 2)
-    entry["k"] = whole.at(1);
-  entry.at("parts").at(0).erase("shards");
+  // Of experts, those of all of them.
+  uint64_t outputs = whole.at(0);
+  for (size_t i = 1; i + 1 < whole.size(); ++i)
+    outputs *= whole[i];
+  entry["n"] = outputs;
+  if (whole.size() > 1)
+    entry["k"] = whole.back();
+  for (nlohmann::json &part : entry.at("parts"))
+    part.erase("shards");
   return entry;
 }
 
@@ -106,7 +111,7 @@ void for_each_owner(
 /// Element `index` of a row-major [outputs, columns], as it is stored.
 struct StoredPlace {
   const ParameterPart &part;
-  uint64_t columns;
+  uint64_t columns = part.all_inputs();
 
   uint64_t of(uint64_t output, uint64_t column) const {
     uint64_t stored = part.blocks.stored(output);
@@ -115,32 +120,64 @@ struct StoredPlace {
   }
 };
 
-/// The same of a run of elements, whatever the shape.
-void read_flat(const TrainingTensor &tensor, uint32_t rank,
-               const Tensor &stored, std::byte *values) {
-  const std::vector<uint64_t> &shape = tensor.cut->whole_shape();
-  const uint64_t columns = shape.size() == 2 ? shape[1] : 1;
-  const StoredPlace place{*tensor.part, columns};
-  const Conversion convert = conversion(stored.type, tensor.type);
+/// Calls `run` for the runs of a rank's elements of one of a tensor's parts,
+/// with where they begin in that part and in the rank's memory.
+void for_each_run_of(const TrainingTensor &tensor, size_t part, uint32_t rank,
+                     const ShardedTensor::Run &run) {
+  const uint64_t size = tensor.whole_elements() / tensor.parts.size();
+  const uint64_t begin = part * size;
   tensor.cut->for_each_run(
       rank, [&](uint64_t first, uint64_t own, uint64_t count) {
-        for (uint64_t i = 0; i < count; ++i) {
-          uint64_t at = place.of((first + i) / columns, (first + i) % columns);
-          std::byte *value = values + (own + i) * bytes_of(tensor.type);
-          convert(stored.data + at * bytes_of(stored.type), value, 1);
-          if (tensor.part->plus != 0)
-            set_real(value, tensor.type, 0,
-                     real_at(value, tensor.type, 0) + tensor.part->plus);
+        const uint64_t from = std::max(first, begin),
+                       to = std::min(first + count, begin + size);
+        if (from < to)
+          run(from - begin, own + (from - first), to - from);
+      });
+}
+
+/// Whether a part is read and written by runs of elements, whatever the shape.
+bool is_by_runs(const TrainingTensor &tensor) {
+  return tensor.cut->is_flat() || tensor.parts.size() > 1;
+}
+
+/// Whether elements are stored in the order that they have in memory.
+bool is_in_order(const ParameterPart &part) {
+  return !part.transposed && part.blocks.size == part.blocks.stride;
+}
+
+/// Reads by runs.
+void read_runs(const TrainingTensor &tensor, size_t number, uint32_t rank,
+               const Tensor &stored, std::byte *values) {
+  const ParameterPart &part = tensor.parts[number];
+  const uint64_t columns = part.all_inputs();
+  const StoredPlace place{part};
+  const Conversion convert = conversion(stored.type, tensor.type);
+  for_each_run_of(
+      tensor, number, rank, [&](uint64_t first, uint64_t own, uint64_t count) {
+        std::byte *value = values + own * bytes_of(tensor.type);
+        if (is_in_order(part)) {
+          convert(stored.data + first * bytes_of(stored.type), value, count);
+        } else {
+          for (uint64_t i = 0; i < count; ++i) {
+            uint64_t at =
+                place.of((first + i) / columns, (first + i) % columns);
+            convert(stored.data + at * bytes_of(stored.type),
+                    value + i * bytes_of(tensor.type), 1);
+          }
         }
+        if (part.plus != 0)
+          for (uint64_t i = 0; i < count; ++i)
+            set_real(value, tensor.type, i,
+                     real_at(value, tensor.type, i) + part.plus);
       });
 }
 
 /// Reads what a rank has of a stored parameter, and no more of it.
-void read_part(const TrainingTensor &tensor, uint32_t rank,
+void read_part(const TrainingTensor &tensor, size_t number, uint32_t rank,
                const Tensor &stored, std::byte *values) {
-  const ParameterPart &part = *tensor.part;
-  if (tensor.cut->is_flat())
-    return read_flat(tensor, rank, stored, values);
+  const ParameterPart &part = tensor.parts[number];
+  if (is_by_runs(tensor))
+    return read_runs(tensor, number, rank, stored, values);
   const MatrixPart own(tensor, rank);
   const uint64_t element = bytes_of(tensor.type),
                  stored_element = bytes_of(stored.type);
@@ -174,25 +211,23 @@ void read_part(const TrainingTensor &tensor, uint32_t rank,
     }
 }
 
-/// Writes what a rank has of a parameter where it is stored.
-void write_part(const TrainingTensor &tensor, uint32_t rank,
+/// Writes what a rank has of a part of a parameter where it is stored.
+void write_part(const TrainingTensor &tensor, size_t number, uint32_t rank,
                 const std::byte *values, double factor, double plus,
                 std::byte *whole) {
-  if (tensor.cut->is_flat()) {
-    const std::vector<uint64_t> &shape = tensor.cut->whole_shape();
-    const uint64_t columns = shape.size() == 2 ? shape[1] : 1;
-    const StoredPlace place{*tensor.part, columns};
-    tensor.cut->for_each_run(
-        rank, [&](uint64_t first, uint64_t own, uint64_t count) {
+  const StoredPlace place{tensor.parts[number]};
+  if (is_by_runs(tensor)) {
+    const uint64_t columns = place.columns;
+    return for_each_run_of(
+        tensor, number, rank,
+        [&](uint64_t first, uint64_t own, uint64_t count) {
           for (uint64_t i = 0; i < count; ++i)
             set_real(whole, tensor.type,
                      place.of((first + i) / columns, (first + i) % columns),
                      real_at(values, tensor.type, own + i) * factor - plus);
         });
-    return;
   }
   const MatrixPart own(tensor, rank);
-  const StoredPlace place{*tensor.part, own.width};
   for (uint64_t output = 0; output < own.outputs.count; ++output)
     for (uint64_t column = 0; column < own.columns.count; ++column)
       set_real(whole, tensor.type,
@@ -269,10 +304,10 @@ static TrainingTensor parse_tensor(const nlohmann::json &entry,
       ++tensor.loss_scale;
     }
   if (entry.contains("parts"))
-    tensor.part = parse_parameters(
-                      {{"parameters",
-                        {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
-                      .parts[0];
+    tensor.parts = parse_parameters(
+                       {{"parameters",
+                         {as_parameter(entry, tensor.cut->whole_shape())}}})[0]
+                       .parts;
   tensor.whole =
       tensor.role == "optimizer" ? stacked(tensor)[0] : tensor.layers;
   return tensor;
@@ -465,17 +500,19 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
   struct Job {
     const TrainingTensor *tensor;
     uint64_t layer;
+    size_t part;
     StoredTensor stored;
   };
   std::vector<Job> jobs;
   for (const TrainingTensor &tensor : tensors)
     if (tensor.role == "parameter")
       for (uint64_t layer = 0; layer < tensor.layers; ++layer)
-        jobs.push_back(
-            {&tensor, layer,
-             find_stored(*tensor.part,
-                         tensor.first_layer + layer * tensor.layer_step,
-                         checkpoint)});
+        for (size_t part = 0; part < tensor.parts.size(); ++part)
+          jobs.push_back(
+              {&tensor, layer, part,
+               find_stored(tensor.parts[part],
+                           tensor.first_layer + layer * tensor.layer_step,
+                           checkpoint)});
   for (const Job &job : jobs)
     if (is_quantised(job.stored.tensor->type))
       throw Error(job.stored.file->path().string() + ": tensor " +
@@ -484,42 +521,46 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
                   "numbers");
   parallel_for(jobs.size(), threads, [&](size_t i) {
     const Job &job = jobs[i];
-    read_part(*job.tensor, rank, *job.stored.tensor,
+    read_part(*job.tensor, job.part, rank, *job.stored.tensor,
               job.tensor->layer_data(job.layer));
     job.stored.file->release(*job.stored.tensor);
   });
 }
 
+/// Draws one part of one layer.
+static void initialize_part(const TrainingTensor &tensor, uint64_t layer,
+                            size_t number, uint32_t rank, uint64_t seed) {
+  const ParameterPart &part = tensor.parts[number];
+  const bool vector = tensor.cut->whole_shape().size() == 1;
+  const bool bias = vector && part.sources[0].ends_with("bias");
+  // By the checkpoint's name, which is the same on every mesh.
+  const std::string name =
+      part.names(tensor.first_layer + layer * tensor.layer_step)[0];
+  const uint64_t stream =
+      mix(seed + hash_bytes(name.data(), name.size(), part.blocks.offset));
+  // Of the element at this place of the whole, on whichever rank it is.
+  auto value = [&](uint64_t i) {
+    if (vector)
+      return bias ? 0.0 : 1.0;
+    // Box and Muller (1958).
+    double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
+    double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
+    return 0.02 * radius * std::cos(angle);
+  };
+  for_each_run_of(tensor, number, rank,
+                  [&](uint64_t whole, uint64_t own, uint64_t count) {
+                    for (uint64_t i = 0; i < count; ++i)
+                      set_real(tensor.layer_data(layer), tensor.type, own + i,
+                               value(whole + i));
+                  });
+}
+
 void TrainingTensors::initialize(uint64_t seed) {
-  for (const TrainingTensor &tensor : tensors) {
-    if (tensor.role != "parameter")
-      continue;
-    bool vector = tensor.cut->whole_shape().size() == 1;
-    bool bias = vector && tensor.part->sources[0].ends_with("bias");
-    for (uint64_t layer = 0; layer < tensor.layers; ++layer) {
-      // By the checkpoint's name, which is the same on every mesh.
-      const std::string name =
-          tensor.part->names(tensor.first_layer + layer * tensor.layer_step)[0];
-      const uint64_t stream =
-          mix(seed +
-              hash_bytes(name.data(), name.size(), tensor.part->blocks.offset));
-      // Of the element at this place of the whole, on whichever rank it is.
-      auto value = [&](uint64_t i) {
-        if (vector)
-          return bias ? 0.0 : 1.0;
-        // Box and Muller (1958).
-        double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
-        double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
-        return 0.02 * radius * std::cos(angle);
-      };
-      tensor.cut->for_each_run(
-          rank, [&](uint64_t whole, uint64_t part, uint64_t count) {
-            for (uint64_t i = 0; i < count; ++i)
-              set_real(tensor.layer_data(layer), tensor.type, part + i,
-                       value(whole + i));
-          });
-    }
-  }
+  for (const TrainingTensor &tensor : tensors)
+    if (tensor.role == "parameter")
+      for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+        for (size_t part = 0; part < tensor.parts.size(); ++part)
+          initialize_part(tensor, layer, part, rank, seed);
 }
 
 std::vector<TensorSource>
@@ -528,44 +569,48 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
   struct Source {
     const TrainingTensor *tensor;
     uint64_t layer;
+    size_t number;
+
+    const ParameterPart &part() const { return tensor->parts[number]; }
   };
   // Several parameters may be parts of one stored tensor.
   std::map<std::string, std::vector<Source>> stored;
   for (const TrainingTensor *tensor : of_role(role))
-    for (uint64_t layer = 0; layer < tensor->layers; ++layer) {
-      std::vector<std::string> names =
-          tensor->part->names(tensor->first_layer + layer * tensor->layer_step);
-      std::string name = names[0];
-      for (const std::string &other : names)
-        if (like && like->contains(other)) {
-          name = other;
-          break;
-        }
-      stored[name].push_back({tensor, layer});
-    }
+    for (uint64_t layer = 0; layer < tensor->layers; ++layer)
+      for (size_t part = 0; part < tensor->parts.size(); ++part) {
+        std::vector<std::string> names = tensor->parts[part].names(
+            tensor->first_layer + layer * tensor->layer_step);
+        std::string name = names[0];
+        for (const std::string &other : names)
+          if (like && like->contains(other)) {
+            name = other;
+            break;
+          }
+        stored[name].push_back({tensor, layer, part});
+      }
   bool gradients = std::string_view(role) == "gradient";
   std::vector<TensorSource> result;
   for (auto &[name, parts] : stored) {
     TensorSource source;
     source.name = name;
     source.type = parts[0].tensor->type;
-    source.shape = parts[0].tensor->part->shape;
+    source.shape = parts[0].part().shape;
     source.read = [parts, gradients, factor, others, rank = rank,
                    whole = std::vector<std::byte>()](
                       uint64_t first, uint64_t count,
                       std::byte *destination) mutable {
-      const std::vector<uint64_t> &shape = parts[0].tensor->part->shape;
+      const std::vector<uint64_t> &shape = parts[0].part().shape;
       DataType type = parts[0].tensor->type;
       uint64_t row = shape.size() == 2 ? shape[1] : 1;
       if (first == 0) {
         whole.assign(shape[0] * row * bytes_of(type), std::byte(0));
         for (const Source &source : parts)
-          for_each_owner(*source.tensor, source.layer, rank, others,
-                         [&](uint32_t owner, const std::byte *values) {
-                           write_part(*source.tensor, owner, values, factor,
-                                      gradients ? 0 : source.tensor->part->plus,
-                                      whole.data());
-                         });
+          for_each_owner(
+              *source.tensor, source.layer, rank, others,
+              [&](uint32_t owner, const std::byte *values) {
+                write_part(*source.tensor, source.number, owner, values, factor,
+                           gradients ? 0 : source.part().plus, whole.data());
+              });
       }
       if (count)
         std::memcpy(destination, whole.data() + first * row * bytes_of(type),

@@ -17,6 +17,9 @@
 // tensor, or of its part of the checkpoint, cut every layer. "shape" is then
 // that of the part. Files have whole tensors, whatever the ranks.
 //
+// Of a mixture of experts "shape" begins with their number, and "parts" has
+// each one's.
+//
 // What does not begin with its storage, or has room between layers, has an
 // "offset" and a "layer_stride", in elements.
 //
@@ -60,10 +63,11 @@ struct TrainingTensor {
   uint64_t offset = 0, layer_stride = 0;
   /// Of the optimizer's numbers: the place of the loss scale among them.
   uint64_t loss_scale = 0;
-  /// Of a parameter and its gradient: what the checkpoint calls it.
+  /// Of a parameter and its gradient: what the checkpoint calls it; of experts,
+  /// which are the first dimension, each one by itself.
   uint64_t first_layer = 0;
   uint64_t layer_step = 1;
-  std::optional<ParameterPart> part;
+  std::vector<ParameterPart> parts;
 
   /// How many layers of it, or rows of an optimizer's state, come before these
   /// and are there in all, where stages have some of them.

@@ -15,13 +15,14 @@ from pathlib import Path
 import torch
 import transformers
 
+import experts
 import hyper_connections
 from gated_qwen3 import GatedQwen3ForCausalLM, has_gates
 from projections import project
 
 HERE = Path(__file__).resolve().parent
 SEQUENCES = 3
-STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn"}
+STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn", "mixtral-top2"}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 CLIP = 1.0
 ROUNDED = {"llama-gqa", "gpt2-small", "gemma2-caps"}
@@ -35,7 +36,9 @@ def model_of(folder, dtype):
     kind = GatedQwen3ForCausalLM if has_gates(config) else transformers.AutoModelForCausalLM
     if hyper_connections.form_of(config):
         kind = hyper_connections.class_of(getattr(transformers, config.architectures[0]))
-    model = kind.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
+    # Products of experts by torch._grouped_mm are not in F64.
+    eager = {"experts_implementation": "eager"} if experts.has_experts(config) else {}
+    model = kind.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager", **eager)
     return model.to(dtype).eval()
 
 
@@ -90,8 +93,10 @@ def gradients(folder, dtype, sequences, scale=1.0):
     model = model_of(folder, dtype)
     loss = loss_of(model, sequences)
     (scale * loss).backward()
-    return loss.item(), {name: parameter.grad.double() / scale
-                         for name, parameter in model.named_parameters()}
+    found = {name: parameter.grad.double() / scale for name, parameter in model.named_parameters()}
+    if experts.has_experts(model.config):
+        found = experts.by_expert(found, model.config.model_type)
+    return loss.item(), found
 
 
 def in_16_bits(folder, sequences):

@@ -241,13 +241,15 @@ multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
   }
 }
 
-/// All pieces, of any number of rows.
+/// All pieces, of any number of rows; of no depths one, in which chains end
+/// where they start.
 template <typename Rounding = Unrounded, typename Start, typename Finish>
 BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
                                  RightSide right, int64_t rows, int64_t columns,
                                  int64_t depth, Start start, Finish finish) {
   for (int64_t row = 0; row < rows; row += product_rows)
-    for (int64_t first = 0; first < depth; first += product_depth) {
+    for (int64_t first = 0; first == 0 || first < depth;
+         first += product_depth) {
       const int64_t left_over = depth - first;
       const int64_t size =
           left_over < product_depth ? left_over : product_depth;

@@ -43,6 +43,7 @@
 #include "codegen/cuda/library/elementwise.h"
 #include "codegen/cuda/library/embedding.h"
 #include "codegen/cuda/library/experts.h"
+#include "codegen/cuda/library/experts_gradient.h"
 #include "codegen/cuda/library/gated_linear.h"
 #include "codegen/cuda/library/hyper.h"
 #include "codegen/cuda/library/integer_linear.h"

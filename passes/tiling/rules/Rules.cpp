@@ -18,6 +18,7 @@ static TilingRules makeRules() {
                    addEmbedding,
                    addEmbeddingGradient,
                    addExperts,
+                   addExpertsGradient,
                    addGatedLinear,
                    addHyper,
                    addHyperGradient,

@@ -84,6 +84,7 @@ void addElementwiseGradient(TilingRules &rules);
 void addEmbedding(TilingRules &rules);
 void addEmbeddingGradient(TilingRules &rules);
 void addExperts(TilingRules &rules);
+void addExpertsGradient(TilingRules &rules);
 void addGatedLinear(TilingRules &rules);
 void addHyper(TilingRules &rules);
 void addHyperGradient(TilingRules &rules);

@@ -75,7 +75,8 @@ static LogicalResult tile(model::GradientOp op, Tiler &tiler,
     if (failed(tileCustomGradient(op, tiler, training)))
       return failure();
   } else if (!isa_and_nonnull<
-                 model::LinearWeightGradientOp, model::BiasGradientOp,
+                 model::LinearWeightGradientOp,
+                 model::GroupedLinearWeightGradientOp, model::BiasGradientOp,
                  model::EmbeddingGradientOp, model::NormWeightGradientOp,
                  model::CrossEntropyOp, model::HyperScaleGradientOp,
                  dist::LossGradientsOp>(op.getGradient().getDefiningOp())) {

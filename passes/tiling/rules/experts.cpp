@@ -11,51 +11,16 @@
 
 #include "codegen/bodies/TaskCalls.h"
 #include "passes/tiling/Linears.h"
+#include "passes/tiling/Places.h"
 
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
-static LogicalResult expectNoTraining(Operation *op, Tiler &tiler) {
-  if (!tiler.training)
-    return success();
-  return op->emitOpError() << "cannot be tiled: experts do not train yet";
-}
-
-/// A value of places by place: one row for each.
-static View byPlace(const View &view) {
-  MLIRContext *context = view.map.getContext();
-  event::BufferOp buffer = view.buffer;
-  const auto rank = static_cast<unsigned>(buffer.getCapacity().size());
-  SmallVector<int64_t> shape = {model::kRows};
-  if (rank > 1)
-    shape.push_back(view.type.getShape().back());
-  SmallVector<AffineExpr> index;
-  for (unsigned d = 0; d < rank; ++d)
-    index.push_back(getAffineDimExpr(d, context));
-  return {view.buffer, view.type.withShape(shape),
-          AffineMap::get(rank, event::kStepSymbols, index, context)};
-}
-
-/// How many places a step has.
-static AffineExpr countPlaces(PhaseBuilder &phase, int64_t k) {
-  return phase.rows() * k;
-}
-
-static Box allPlaces(PhaseBuilder &phase, const View &view, int64_t k) {
-  Box box{{phase.constant(0)}, {countPlaces(phase, k)}};
-  if (view.type.getRank() > 1) {
-    box.low.push_back(phase.constant(0));
-    box.high.push_back(phase.constant(view.type.getDimension(1)));
-  }
-  return box;
-}
-
 static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
   View logits = tiler.viewOf(op.getLogits());
-  if (failed(expectNoTraining(op, tiler)) ||
-      failed(expectRows(op, "the logits", logits)))
+  if (failed(expectRows(op, "the logits", logits)))
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
@@ -203,6 +168,8 @@ static event::ParameterOp biasOf(Value bias, const std::string &name,
 }
 
 static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
+  if (tiler.training)
+    return tileTrained(op, tiler);
   std::string name = tiler.plan.uniqueName(nameOf(op));
   tiler.views[op.getResult()] =
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
