@@ -253,9 +253,9 @@ static LogicalResult verifyExperts(ParameterOp op) {
       return op.emitOpError()
              << "'" << source.getValue() << "' names no expert, as others do";
   if (shapeOf(op.getResult()).size() != 3 || op.getTransposed() ||
-      op.getBlocks() || op.getShards())
+      op.getBlocks())
     return op.emitOpError() << "tensors of experts are matrices, neither "
-                               "transposed nor cut";
+                               "transposed nor in blocks";
   return success();
 }
 
