@@ -200,7 +200,8 @@ Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
   auto dispatch =
       builder.create<DispatchOp>(locate(module + ".dispatch"),
                                  type({form.experts + 1}).withElementType(i32),
-                                 choices, choices, route.getExperts());
+                                 choices, choices, route.getExperts(),
+                                 /*axes=*/ArrayAttr());
   Value places = builder.create<GatherOp>(locate(module + ".gather"),
                                           type({kRows, k, width}), x,
                                           dispatch.getChoices());

@@ -370,7 +370,7 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     - the type is static, with floating-point elements
     - `transposed` needs two dimensions, besides that of experts
     - `{layer}` occurs only inside a stack
-    - `{expert}` is in all names or in none, and needs one or two dimensions more, without shards
+    - `{expert}` is in all names or in none, and needs one or two dimensions more; of tensors that are transposed or in blocks shards have whole experts
     - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block
     - `plus` is finite, and not zero only for one dimension
     - a shard is of a dimension, over axes that no other one is over, at least one

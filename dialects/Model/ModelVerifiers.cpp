@@ -241,9 +241,14 @@ static LogicalResult verifyExperts(ParameterOp op) {
       return op.emitOpError()
              << "'" << source.getValue() << "' names no expert, as others do";
   const size_t rank = shapeOf(op.getResult()).size();
-  if (rank < 2 || rank > 3 || op.getShards())
-    return op.emitOpError() << "tensors of experts are vectors or matrices, "
-                               "which are not cut";
+  if (rank < 2 || rank > 3)
+    return op.emitOpError() << "tensors of experts are vectors or matrices";
+  if (!op.getShards() || (!op.getTransposed() && !op.getBlocks()))
+    return success();
+  for (auto shard : op.getShardsAttr().getAsRange<ShardAttr>())
+    if (shard.getDimension() != 0)
+      return op.emitOpError() << "tensors of experts that are transposed or in "
+                                 "blocks are not cut";
   return success();
 }
 

@@ -19,8 +19,10 @@ void sharding::addAttention(RuleTable &rules) {
         .replicated(sharesHeads(op) ? "Rtdeg" : "Rtde");
   });
   rules.add<GateOp>([](GateOp op, RuleWriter &writer) {
-    writer.equation(rankOf(op.getGate()) == 3 ? "R h e, R h e -> R h e"
-                                              : "R h e, R h -> R h e");
+    writer
+        .equation(rankOf(op.getGate()) == 3 ? "R h e, R h e -> R h e"
+                                            : "R h e, R h -> R h e")
+        .linear({0});
   });
   rules.add<KvAppendOp>("R h d -> t h d", "Rtd");
 }

@@ -198,5 +198,5 @@
 // -----
 
 // ... and their tensors are matrices
-// expected-error @below {{tensors of experts are matrices, neither transposed nor cut}}
+// expected-error @below {{tensors of experts are matrices, neither transposed nor in blocks}}
 %m = model.parameter ["a.{expert}"] : !model.tensor<16 x 8 x f32>
