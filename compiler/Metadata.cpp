@@ -84,11 +84,18 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
   for (auto [window, flops] : linears.attentionFlops)
     attention.push_back(
         {{"window", window}, {"flops_per_position", uint64_t(flops)}});
+  auto experts = nlohmann::json::array();
+  for (auto [counts, bytes] : linears.expertBytes)
+    experts.push_back({{"of_token", counts.first},
+                       {"experts", counts.second},
+                       {"bytes_per_token", uint64_t(bytes)}});
   json["costs"] = {{"flops_per_token", uint64_t(linears.flops)},
                    {"flops_per_output", uint64_t(linears.flopsPerOutput)},
                    {"weight_bytes_per_token", uint64_t(linears.bytes)},
                    {"kv_bytes_per_position", stateBytes},
                    {"attention", attention}};
+  if (!experts.empty())
+    json["costs"]["experts"] = experts;
   return json;
 }
 

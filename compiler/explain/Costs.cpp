@@ -9,6 +9,7 @@
 #include "llvm/Support/ScopedPrinter.h"
 
 #include <map>
+#include <set>
 
 using namespace baton;
 using namespace baton::explain;
@@ -339,6 +340,8 @@ LinearCosts &LinearCosts::operator+=(const LinearCosts &other) {
   flopsPerOutput += other.flopsPerOutput;
   for (auto [window, more] : other.attentionFlops)
     attentionFlops[window] += more;
+  for (auto [experts, more] : other.expertBytes)
+    expertBytes[experts] += more;
   dtypes.insert(other.dtypes.begin(), other.dtypes.end());
   inputs.insert(other.inputs.begin(), other.inputs.end());
   return *this;
@@ -384,17 +387,25 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
       if (bodies::dynCall<bodies::RoundedLinearCall>(call) ||
           bodies::dynCall<bodies::RoundedGatedLinearCall>(call))
         costs.inputs.insert("bf16");
-      double flops = 0;
+      double flops = 0, expertBytes = 0;
+      std::set<int64_t> experts, own;
       for (ArrayRef<int64_t> task : tasksOf(phase, step)) {
+        if (isGrouped)
+          experts.insert(task[0]);
         std::optional<bodies::BodyCost> body =
             costOfTask(call, withEntries(phase, task, symbols), symbols);
         if (!body)
           continue;
         flops += body->flops;
-        if (isGrouped && body->flops > 0)
-          for (const bodies::WeightRead &read : body->weights)
-            costs.bytes +=
-                repeat * read.elements * bytesOf(panels.getElement());
+        if (!isGrouped || body->flops == 0)
+          continue;
+        own.insert(task[0]);
+        for (const bodies::WeightRead &read : body->weights)
+          expertBytes += repeat * read.elements * bytesOf(panels.getElement());
+      }
+      if (expertBytes > 0) {
+        costs.bytes += expertBytes;
+        costs.expertBytes[{own.size(), experts.size()}] += expertBytes;
       }
       costs.flops += repeat * flops;
       if (outputsOnly)

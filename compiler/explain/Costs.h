@@ -90,6 +90,9 @@ struct LinearCosts {
   /// What attention of a row to one position costs, by how many of the last
   /// positions it sees; 0 is all.
   std::map<int64_t, double> attentionFlops;
+  /// The part of `bytes` that are a row's experts', by how many of how many
+  /// experts these are.
+  std::map<std::pair<int64_t, int64_t>, double> expertBytes;
   /// How they are stored; of several types each.
   std::set<std::string> dtypes;
   /// What inputs of some are rounded to: "int8", "bf16".

@@ -6,6 +6,7 @@
 #include "runtime/step_sequence.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace baton {
 
@@ -183,7 +184,14 @@ Metadata parse_checked(const nlohmann::json &json) {
                            costs->at("flops_per_output").get<double>(),
                            costs->at("weight_bytes_per_token").get<double>(),
                            costs->at("kv_bytes_per_position").get<double>(),
+                           {},
                            {}};
+    for (const nlohmann::json &entry :
+         costs->value("experts", nlohmann::json::array()))
+      metadata.costs->experts.push_back(
+          {entry.at("of_token").get<double>(),
+           entry.at("experts").get<double>(),
+           entry.at("bytes_per_token").get<double>()});
     for (const nlohmann::json &entry :
          costs->value("attention", nlohmann::json::array()))
       metadata.costs->attention.push_back(
@@ -201,6 +209,15 @@ Metadata parse_checked(const nlohmann::json &json) {
 }
 
 } // namespace
+
+double Costs::weight_bytes(double tokens) const {
+  double bytes = weight_bytes_per_token;
+  for (const auto &[of_token, count, bytes_per_token] : experts) {
+    const double missed = std::pow(1 - of_token / count, tokens);
+    bytes += bytes_per_token * (count / of_token * (1 - missed) - 1);
+  }
+  return bytes;
+}
 
 double Costs::prompt_flops(uint64_t tokens) const {
   double flops =

@@ -107,6 +107,12 @@ struct AttentionCost {
   double flops_per_position;
 };
 
+/// Weights of experts, of which each token goes to some.
+struct ExpertCost {
+  double of_token, experts;
+  double bytes_per_token;
+};
+
 /// What a step costs, as the compiler counts it: operations of linears and of
 /// fused attention.
 struct Costs {
@@ -117,7 +123,11 @@ struct Costs {
   /// Read for each position that a token attends to.
   double kv_bytes_per_position;
   std::vector<AttentionCost> attention;
+  std::vector<ExpertCost> experts;
 
+  /// What a step of so many tokens reads of weights, on average over routers
+  /// that send each to any experts with equal probability.
+  double weight_bytes(double tokens) const;
   /// Operations of a prompt of so many tokens, of which only the last one gets
   /// logits.
   double prompt_flops(uint64_t tokens) const;

@@ -205,7 +205,7 @@ struct Fractions {
       return;
     const Costs &costs = *metadata.costs;
     const auto size = double(speed.sequences);
-    bytes = (costs.weight_bytes_per_token +
+    bytes = (costs.weight_bytes(size) +
              size * costs.kv_bytes_per_position * speed.positions) /
             limits.bandwidth / speed.step_seconds;
     double of_row = costs.flops_per_token;

@@ -27,10 +27,16 @@ TEST(Metadata, ReadsAProgram) {
 }
 
 TEST(Metadata, CountsWhatAPromptCosts) {
-  Costs costs{1000, 100, 0, 0, {{0, 10}, {3, 1}}};
+  Costs costs{1000, 100, 0, 0, {{0, 10}, {3, 1}}, {}};
   // Linears, then positions seen: 1 + 2 + 3 + 4 + 5, and at most 3 of them.
   EXPECT_EQ(costs.prompt_flops(5), 5 * 900 + 100 + 15 * 10 + 12 * 1);
   EXPECT_EQ(costs.prompt_flops(1), 1000 + 10 + 1);
+  // Two of eight experts each: a second token shares a quarter of them.
+  costs.weight_bytes_per_token = 100;
+  costs.experts = {{2, 8, 40}};
+  EXPECT_DOUBLE_EQ(costs.weight_bytes(1), 100);
+  EXPECT_DOUBLE_EQ(costs.weight_bytes(2), 60 + 40 * 1.75);
+  EXPECT_NEAR(costs.weight_bytes(1000), 60 + 40 * 4, 1e-9);
 }
 
 TEST(Metadata, CostsAreOptional) {
