@@ -411,6 +411,7 @@ def test(arguments, scratch):
                 expect(found == oracle.text(prompt_of(text), 12), f"ranks that are processes: {found!r}")
                 # Between two runs of the program.
                 time.sleep(0.2)
+            test_constraints(server)
             server.end()
 
 
