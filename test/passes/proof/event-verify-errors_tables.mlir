@@ -457,7 +457,7 @@ event.program @far max_rows 8 max_seq 16 max_outputs 1 {
                 #event.access<write @others, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (4)>] {}
     event.phase "up" grid affine_map<()[r, p, o] -> (2)> capacity [2]
       entries [#event.address<@bounds, (s)[r, p, o] -> (s)>, #event.address<@bounds, (s)[r, p, o] -> (s * 2 + 1)>]
-      accesses [#event.access<read @bounds, (s, b, e)[r, p, o] -> (s) to (s, b, e)[r, p, o] -> (s + 2)>,
+      accesses [#event.access<read @bounds, (s, b, e)[r, p, o] -> (0) to (s, b, e)[r, p, o] -> (4)>,
                 #event.access<write @x, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>] {}
     // expected-error @below {{phase 'down' reads @x(0, 0), which no task before it writes}}
     event.phase "down" grid affine_map<()[r, p, o] -> (2)> capacity [2]

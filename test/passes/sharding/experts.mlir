@@ -20,7 +20,7 @@
 // EP: model.grouped_linear {{.*}} {dist.placements = [#dist.placement<[shard(ep), replicate, replicate]>]}
 // EP: %[[S:.+]] = model.combine {{.*}} {dist.placements = [#dist.placement<[replicate, replicate], partial sum(ep)>]}
 // EP-NEXT: dist.all_reduce %[[S]] {{.*}} over ["ep"] {{.*}} payload "4 * rows * 16"
-// EP-NOT: dist.all
+// EP-NOT: dist.all_reduce
 
 // TP: model.parameter ["{expert}.gate"] {dist.placements = [#dist.placement<[replicate, shard(tp), replicate]>]}
 // TP: model.parameter ["{expert}.up"] {dist.placements = [#dist.placement<[replicate, shard(tp), replicate]>]}
@@ -34,7 +34,7 @@
 // TP: model.gate {{.*}}partial sum(tp)
 // TP: %[[A:.+]] = model.add {{.*}}partial sum(tp)
 // TP-NEXT: dist.all_reduce %[[A]] {{.*}} over ["tp"] {{.*}} payload "4 * rows * 16"
-// TP-NOT: dist.all
+// TP-NOT: dist.all_reduce
 
 // BOTH: model.parameter ["{expert}.gate"] {shards = [#model.shard<0 of 4 over ["ep"]>, #model.shard<1 of 32 over ["tp"]>]} : <2 x 16 x 16 x f32>
 // BOTH: model.parameter ["{expert}.down"] {shards = [#model.shard<0 of 4 over ["ep"]>, #model.shard<2 of 32 over ["tp"]>]} : <2 x 16 x 16 x f32>
@@ -48,20 +48,21 @@
 // SPREAD: model.parameter ["shared.up"] {shards = [#model.shard<0 of 32 over ["tp"]>]} : <16 x 16 x f32>
 // SPREAD: %[[A:.+]] = model.add
 // SPREAD-NEXT: dist.all_reduce %[[A]] {{.*}} over ["tp"]
-// SPREAD-NOT: dist.all
+// SPREAD-NOT: dist.all_reduce
 
 // THREE: error: 'model.grouped_linear' op cannot be sharded by tactic 'experts': dimension 0 of '{expert}.down', 4, is not divisible by axis "three" of size 3
 // WIDTH: error: 'model.grouped_linear' op cannot be sharded by tactic 'tensor': experts are 32 wide inside, which 3 ranks along axis "three" cannot cut into multiples of 16
 // NARROW: error: 'model.grouped_linear' op cannot be sharded by tactic 'tensor': experts are 32 wide inside, which 4 ranks along axis "ep" cannot cut into multiples of 16
 dist.mesh [tp = 2, ep = 2, three = 3]
-model.program @mixture max_seq 64 {
+model.program @mixture max_seq 24 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %wte = model.parameter ["wte"] : !model.tensor<24 x 16 x f32>
   %router = model.parameter ["router"] : !model.tensor<4 x 16 x f32>
   %gate = model.parameter ["{expert}.gate"] : !model.tensor<4 x 32 x 16 x f32>
   %up = model.parameter ["{expert}.up"] : !model.tensor<4 x 32 x 16 x f32>
   %down = model.parameter ["{expert}.down"] : !model.tensor<4 x 16 x 32 x f32>
-  %x = model.position_embedding %wte : (!model.tensor<24 x 16 x f32>) -> !model.tensor<rows x 16 x f32>
+  %positions = model.parameter ["positions"] : !model.tensor<24 x 16 x f32>
+  %x = model.position_embedding %positions : (!model.tensor<24 x 16 x f32>) -> !model.tensor<rows x 16 x f32>
   %l = model.linear %x, %router : (!model.tensor<rows x 16 x f32>, !model.tensor<4 x 16 x f32>) -> !model.tensor<rows x 4 x f32>
   %e, %w = model.route %l : (!model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
   %b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<5 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)

@@ -98,9 +98,9 @@
 %r15 = model.attention %q, %kt, %kt {scale = 1.0 : f32} : (!q, !kt, !kt) -> !q
 // expected-remark @+1 {{rule: bs h d, t g d, t g e, bs h -> bs h e; replicated b s d t g e; h=4 d=6 g=2 e=6}}
 %r16 = model.attention %q, %kt, %kt, %dl {scale = 1.0 : f32, dist.shared_heads} : (!q, !kt, !kt, !dl) -> !q
-// expected-remark @+1 {{rule: bs h e, bs h e -> bs h e; h=4 e=6}}
+// expected-remark @+1 {{rule: bs h e, bs h e -> bs h e; terms 0, linear in them; h=4 e=6}}
 %r17 = model.gate %q, %q : (!q, !q) -> !q
-// expected-remark @+1 {{rule: bs h e, bs h -> bs h e; h=4 e=6}}
+// expected-remark @+1 {{rule: bs h e, bs h -> bs h e; terms 0, linear in them; h=4 e=6}}
 %r18 = model.gate %q, %dl : (!q, !dl) -> !q
 // expected-remark @+1 {{rule: bs A, B A -> bs B; replicated b s A B; A=8 B=12}}
 %r19 = model.custom @body(%x, %w) : (!x, !w) -> !n
