@@ -142,6 +142,9 @@ struct CompileOptions {
   /// pairs of linears narrow, and add up narrow values; else of heads, of
   /// feed-forward layers, and of the vocabulary.
   bool shardsBottlenecks = false;
+  /// Whether ranks along the mesh's tensor axis have some of a mixture's
+  /// experts each, and of all else the usual parts.
+  bool spreadsExperts = false;
   /// Whether ranks along the mesh's tensor axis have parts of the rows that
   /// stacks carry.
   bool sequenceParallel = false;

@@ -108,6 +108,8 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   };
   apply("data", kDataAxis);
   apply("data", kShardAxis);
+  if (options.spreadsExperts)
+    apply("experts", kTensorAxis);
   apply(options.shardsBottlenecks ? "bottleneck" : "tensor", kTensorAxis);
   apply("tensor", kQueryAxis);
   apply("experts", kExpertAxis);

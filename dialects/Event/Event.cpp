@@ -108,7 +108,10 @@ SmallVector<int64_t> baton::event::typicalEntries(PhaseOp phase,
               place = evaluate(entry.getIndex(), coordinates, symbols)[0];
       // In a partition the last place has the greatest value.
       if (table.getProperty() == TableProperty::partition && count > 1)
-        place = place * (high - 1 - low) / (count - 1);
+        place = place == count - 1
+                    ? high - 1 - low
+                    : place * (high - 1 - low) /
+                          int64_t(table.getSegments().value_or(count - 1));
       values.push_back(std::clamp(low + place, low, std::max(low, high - 1)));
     }
   return values;

@@ -562,15 +562,17 @@ def Event_TableOp : Event_Op<"table", [HasParent<"ProgramOp">]> {
       before it. The segments [v(i), v(i + 1)) are all of [low, high - 1).
 
     The proof takes this for granted, and the runtime checks every instance before
-    a task uses it.
+    a task uses it. Costs take the segments of a partition to be alike, of `segments`
+    in all where there are that many: the last one has what is left.
 
     **Constraints:**
     - the buffer has one dimension, of i32, stride 1, and no interleaving
     - a buffer is one table
     - low and high are one number each, of rows, past, outputs
+    - segments are a partition's, at least 1
   }];
   let arguments = (ins FlatSymbolRefAttr:$buffer, AffineMapAttr:$low, AffineMapAttr:$high,
-                       Event_TablePropertyAttr:$property);
+                       Event_TablePropertyAttr:$property, OptionalAttr<I64Attr>:$segments);
   let assemblyFormat = [{
     $buffer `holds` custom<BareMap>($low) `to` custom<BareMap>($high) $property attr-dict
   }];

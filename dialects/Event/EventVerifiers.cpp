@@ -277,6 +277,9 @@ LogicalResult TableOp::verify() {
   if (findTable((*this)->getParentOfType<ProgramOp>(), getBufferAttr()) !=
       *this)
     return emitOpError() << getBufferAttr() << " is a table already";
+  if (getSegments() && (getProperty() != TableProperty::partition ||
+                        int64_t(*getSegments()) < 1))
+    return emitOpError() << "has segments, expected a partition, of at least 1";
   return success();
 }
 

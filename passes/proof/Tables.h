@@ -1,19 +1,20 @@
 //===- Tables.h - what the proof knows of numbers that tables hold -------===//
 //
-// A task's entries are numbers that no map gives. Three lemmas say what is
-// known of them; docs/dynamic-plans.md has the reasons.
+// A task's entries are numbers that no map gives. Four lemmas say what is known
+// of them; docs/dynamic-plans.md has the reasons.
 //
 // - hull: an entry lies in its table's range.
 // - apart: of two tasks that read one instance of a table, entries of equal
 //   places are equal; of different places they differ, if the table is
 //   distinct, or ascend with the places, if it is a partition.
 // - cover: tasks for all places of a partition, or of a distinct table with as
-//   many values as its range, have all of the range between them. Tasks for the
-//   first n places of a partition have all up to its value n, and so all that
-//   is in segments of these places.
+//   many values as its range, have all of the range between them.
+// - prefix: tasks for the first n segments of a partition have all below its
+//   value n between them, and so all that is read below its value b, if b is at
+//   most n.
 //
 // The first two make relations smaller that may be too large: conflicts, and
-// what is read. The third makes one larger that may be too small: what has been
+// what is read. The others make one larger that may be too small: what has been
 // written. Order has no entries.
 //
 //===----------------------------------------------------------------------===//

@@ -48,7 +48,8 @@ def ShardingPropagation : Pass<"sharding-propagation", "::mlir::ModuleOp"> {
     |---------------|---------------------------------------------------------------------|
     | (always first) | placements that the IR states: `dist.placements`, `dist.arguments`, `dist.gradient` |
     | `data:A`      | the program's rows, between sequences; A is a batch axis of the mesh |
-    | `tensor:A`    | attention's heads, the width of feed-forward layers, the vocabulary |
+    | `tensor:A`    | attention's heads, the width of feed-forward layers and of experts, the vocabulary |
+    | `experts:A`   | a mixture's experts                                                 |
     | `bottleneck:A` | attention's heads, what low-rank pairs of linears narrow, columns of what stacks carry, the vocabulary |
     | `sequence:A`  | rows of what stacks carry                                           |
     | `zero:A`      | parameters, hence their gradients (ZeRO-3, FSDP)                    |

@@ -147,6 +147,9 @@ static LogicalResult shardInside(Propagation &propagation, GroupedLinearOp op,
                                  StringAttr axis) {
   constexpr int64_t panel = 16;
   Value weight = op.getWeight();
+  // An earlier tactic has spread experts over it.
+  if (propagation.shardingsOf(weight)[0].has(axis))
+    return success();
   int64_t ranks = propagation.getMesh().getSize(axis);
   for (const Sharding::Use &use : propagation.shardingsOf(weight)[2].axes)
     ranks *= propagation.getMesh().getSize(use.axis);

@@ -523,14 +523,17 @@ View PlanBuilder::pagedState(StringRef name, model::StepTensorType type,
   return {buffer(name, made, location), type, identity(3, context())};
 }
 
-void PlanBuilder::table(const View &view, int64_t low, AffineExpr high,
-                        event::TableProperty property, Location location) {
+event::TableOp PlanBuilder::table(const View &view, int64_t low,
+                                  AffineExpr high,
+                                  event::TableProperty property,
+                                  Location location) {
   auto bound = [&](AffineExpr value) {
     return AffineMapAttr::get(AffineMap::get(0, event::kStepSymbols, value));
   };
-  builder.create<event::TableOp>(
+  return builder.create<event::TableOp>(
       location, FlatSymbolRefAttr::get(view.buffer), bound(constant(low)),
-      bound(high), event::TablePropertyAttr::get(context(), property));
+      bound(high), event::TablePropertyAttr::get(context(), property),
+      /*segments=*/IntegerAttr());
 }
 
 View PlanBuilder::tokens(Location location) {

@@ -207,8 +207,8 @@ public:
              event::TableProperty property, mlir::Location location) {
     table(view, low, constant(high), property, location);
   }
-  void table(const View &view, int64_t low, mlir::AffineExpr high,
-             event::TableProperty property, mlir::Location location);
+  event::TableOp table(const View &view, int64_t low, mlir::AffineExpr high,
+                       event::TableProperty property, mlir::Location location);
 
   /// The runtime's token ids, by absolute position.
   View tokens(mlir::Location location);

@@ -209,7 +209,8 @@ void tools::CompileFlags::addRankFlags(CLI::App &app) {
   app.add_option("--tensor-parallel", tensorParallel.value,
                  "--mesh=tp=N: what ranks have parts of, and add up: megatron "
                  "(heads, the inside of feed-forward layers; values as wide as "
-                 "the model), or bottleneck (of a model whose linears are "
+                 "the model), experts (the same, but some of a mixture's "
+                 "experts each), or bottleneck (of a model whose linears are "
                  "low-rank pairs, the wide sides of each; narrow values)");
   app.add_flag("--sequence-parallel", sequenceParallel,
                "training with --mesh=tp=N: ranks along tp have parts of the "
@@ -307,7 +308,8 @@ tools::CompileFlags::finishExchanges(CompileOptions &options) const {
 /// What of a layer is cut; options have the mesh.
 std::string tools::CompileFlags::finishTensors(CompileOptions &options) const {
   options.shardsBottlenecks = tensorParallel.value == "bottleneck";
-  if (!options.shardsBottlenecks)
+  options.spreadsExperts = tensorParallel.value == "experts";
+  if (!options.shardsBottlenecks && !options.spreadsExperts)
     return "";
   auto has = [&](const char *name) {
     return llvm::any_of(
@@ -317,6 +319,11 @@ std::string tools::CompileFlags::finishTensors(CompileOptions &options) const {
   if (!has(kTensorAxis))
     return flag + ": it is ranks along tp that have parts of layers; add tp=N "
                   "to --mesh";
+  if (options.spreadsExperts)
+    return mode.value != "train"
+               ? ""
+               : flag + " is for programs that decode; in training ranks do "
+                        "not have experts of their own yet";
   if (has(kQueryAxis))
     return flag + " with --mesh=" + mesh +
            ": queries of one key/value head are not cut along tq so far; leave "

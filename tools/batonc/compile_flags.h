@@ -80,8 +80,10 @@ private:
   int64_t maxSeq = 0, maxBatch = 0, maxRows = 0, maxOutputs = 0;
   int64_t microbatches = 0;
   bool sequenceParallel = false;
-  Choice tensorParallel{
-      "--tensor-parallel", "megatron", {"megatron", "bottleneck"}, {}};
+  Choice tensorParallel{"--tensor-parallel",
+                        "megatron",
+                        {"megatron", "bottleneck", "experts"},
+                        {}};
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};

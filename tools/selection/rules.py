@@ -80,8 +80,8 @@ TRAINING = ("e2e.train", "e2e.train_data*", "e2e.train_endings.*", "e2e.train_gr
             "e2e.train_text", "e2e.train_16bit.*", "e2e.train_f64.gpt2-small", "e2e.train_ranks.*",
             "e2e.train_sanitize*", "e2e.train_transformers", "e2e.mesh_parallel.*", "e2e.pipeline_parallel.llama-gqa",
             "e2e.zero.gpt2-small", "e2e.demo", "e2e.touched_memory", "e2e.cuda_train.bf16")
-RANKS = ("e2e.train_ranks.*", "e2e.decode_ranks.*", "e2e.data_parallel.*", "e2e.zero.*", "e2e.gathered_layers",
-         "e2e.hybrid_sharding", "e2e.pipeline_parallel.*", "e2e.mesh_parallel.*", "e2e.tensor_parallel.llama-gqa",
+RANKS = ("e2e.train_ranks.*", "e2e.decode_ranks.*", "e2e.expert_ranks.same", "e2e.data_parallel.*", "e2e.zero.*",
+         "e2e.gathered_layers", "e2e.hybrid_sharding", "e2e.pipeline_parallel.*", "e2e.mesh_parallel.*", "e2e.tensor_parallel.llama-gqa",
          "e2e.cuda_ranks.*", "e2e.nccl_*")
 DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress", "e2e.cuda_driver_faults",
           "e2e.cuda_ranks.*", "e2e.cuda_train.*", "e2e.cuda_sanitize*", "e2e.cublaslt*", "e2e.nccl_*", "e2e.attention_split.*",
@@ -120,7 +120,7 @@ FEATURES = {
     "decode": r"\b(logits|generate|bench|info|Program|decode\w*|scoring)\b",
     "train": r"\btrain|\bTrainer\b|gradients",
     "cuda": r"cuda|emulat|nccl|cublas",
-    "ranks": r"\bmesh|\branks|\b(dp|fsdp|tp|tq|pp)=|mpirun|MPI",
+    "ranks": r"\bmesh|\branks|\b(dp|fsdp|tp|tq|ep|pp)=|mpirun|MPI",
     "tensor": r"\b(tp|tq)=|tensor.parallel",
     "stages": r"\bpp=|pipeline|stages",
     "zero": r"zero",
@@ -131,6 +131,7 @@ FEATURES = {
     "gathered": r"gathered",
     "rounded": r"activations=bf16",
     "bottleneck": r"bottleneck",
+    "experts": r"experts|\bep=",
     "sequence": r"sequence.parallel",
     "fsdp": r"fsdp",
     "queries": r"\btq\b",

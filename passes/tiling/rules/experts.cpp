@@ -60,11 +60,16 @@ static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
   if (failed(expectRows(op, "the experts", experts)))
     return failure();
   const int64_t k = experts.type.getDimension(1), count = op.countExperts();
+  model::ShardAttr own;
+  if (op.getAxes())
+    own = tiler.places->expertsOf(op);
   auto table = [&](Value value, const char *what, AffineExpr end,
                    event::TableProperty property) {
     View view =
         plan.places(plan.uniqueName(name + what), typeOf(value), op.getLoc());
-    plan.table(view, 0, end, property, op.getLoc());
+    event::TableOp made = plan.table(view, 0, end, property, op.getLoc());
+    if (own && property == event::TableProperty::partition)
+      made.setSegments(own.getExtent());
     tiler.views[value] = view;
     return view;
   };
@@ -73,32 +78,34 @@ static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
                       event::TableProperty::partition),
        choices = byPlace(table(op.getChoices(), ".choices", places,
                                event::TableProperty::distinct)),
-       own = byPlace(table(op.getPlaces(), ".places", places,
-                           event::TableProperty::distinct));
+       placeOf = byPlace(table(op.getPlaces(), ".places", places,
+                               event::TableProperty::distinct));
   PhaseBuilder phase = plan.phase(name, op.getLoc(), {plan.constant(1)}, {1});
   Box all = phase.whole(experts), ends = phase.whole(bounds),
       placed = allPlaces(phase, choices, k);
   phase.reads(experts, all);
   phase.writes(bounds, ends);
   phase.writes(choices, placed);
-  phase.writes(own, placed);
+  phase.writes(placeOf, placed);
   SmallVector<Attribute> operands = {phase.address(bounds, ends),
                                      phase.address(choices, placed),
-                                     phase.address(own, placed),
+                                     phase.address(placeOf, placed),
                                      phase.address(experts, all),
                                      phase.stride(experts, 0),
                                      phase.count({phase.rows()}),
                                      phase.integer(k),
                                      phase.integer(count)};
-  if (!op.getAxes()) {
+  if (!own) {
     phase.call("dispatch_rows", operands);
     return success();
   }
-  operands.push_back(tiler.places->read(phase, tiler.places->expertsOf(op)));
+  operands.push_back(tiler.places->read(phase, own));
   phase.call("dispatch_rows_part", operands);
   return success();
 }
 
+/// A task gathers rows of as many places as go into a tile; where a rank has
+/// some of the experts only, those of one of its own.
 static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
   View x = tiler.viewOf(op.getX());
   if (failed(expectRows(op, "x", x)))
@@ -112,21 +119,35 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
   const int64_t k = typeOf(op.getChoices()).getDimension(1),
                 size = tiler.rowsOf(op, plan.tiles().plainRows);
   AffineExpr places = plan.extent(model::kRows) * k;
+  auto dispatch = op.getChoices().getDefiningOp<model::DispatchOp>();
+  const int64_t experts = dispatch.countExperts();
   PhaseBuilder phase =
-      plan.phase(name, op.getLoc(), {places.ceilDiv(size)},
-                 {ceilDiv(plan.bound(model::kRows) * k, size)});
+      dispatch.getAxes()
+          ? plan.phase(name, op.getLoc(), {plan.constant(experts)}, {experts})
+          : plan.phase(name, op.getLoc(), {places.ceilDiv(size)},
+                       {ceilDiv(plan.bound(model::kRows) * k, size)});
   Box all = phase.whole(x), made = rowsOfTask(phase, out, size),
       chosen = rowsOfTask(phase, choices, size);
+  Attribute count;
+  if (dispatch.getAxes()) {
+    AffineExpr expert = phase.coordinate(0);
+    SmallVector<AffineExpr> ends =
+        phase.entries(tiler.viewOf(dispatch.getBounds()), {expert, expert + 1});
+    made.low[0] = chosen.low[0] = ends[0];
+    made.high[0] = chosen.high[0] = ends[1];
+    count = phase.count({ends[1] - ends[0]});
+  } else {
+    count = phase.count(
+        {phase.constant(size), places - phase.coordinate(0) * size});
+  }
   phase.reads(x, all);
   phase.reads(choices, chosen);
   phase.writes(out, made);
-  phase.call(
-      "gather_rows",
-      {phase.address(out, made), phase.stride(out, 0), phase.address(x, all),
-       phase.stride(x, 0), phase.address(choices, chosen),
-       phase.count({phase.constant(size), places - phase.coordinate(0) * size}),
-       phase.count({phase.rows()}), phase.integer(k),
-       phase.integer(x.type.getDimension(1))});
+  phase.call("gather_rows", {phase.address(out, made), phase.stride(out, 0),
+                             phase.address(x, all), phase.stride(x, 0),
+                             phase.address(choices, chosen), count,
+                             phase.count({phase.rows()}), phase.integer(k),
+                             phase.integer(x.type.getDimension(1))});
   return success();
 }
 

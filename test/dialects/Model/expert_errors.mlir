@@ -66,6 +66,26 @@
 
 // -----
 
+// ... with axes E + 2, of which E divide the router's
+%l = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+%e, %w = model.route %l : (!model.tensor<rows x 6 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+// expected-error @below {{bounds are of 4 experts, expected a divisor of 6}}
+%b, %c, %p = model.dispatch %e {axes = ["ep"]} : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+
+// -----
+
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{bounds have shape [2], expected [experts + 2]}}
+%b, %c, %p = model.dispatch %e {axes = ["ep"]} : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<2 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+
+// -----
+
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{ranks have experts along no axis}}
+%b, %c, %p = model.dispatch %e {axes = []} : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+
+// -----
+
 // gather: choices are made by model.dispatch
 %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
 %c = "test.value"() : () -> !model.tensor<rows x 2 x i32>
@@ -200,3 +220,22 @@
 // ... and their tensors are matrices
 // expected-error @below {{tensors of experts are matrices, neither transposed nor in blocks}}
 %m = model.parameter ["a.{expert}"] : !model.tensor<16 x 8 x f32>
+
+// -----
+
+// combine: bounds are there if ranks have some of the experts each
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%w = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+%b, %c, %p = model.dispatch %e {axes = ["ep"]} : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+// expected-error @below {{expected bounds if ranks have some of the experts each, made by the model.dispatch of its places}}
+%y = model.combine %x, %p, %w : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%w = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+// expected-error @below {{expected bounds if ranks have some of the experts each, made by the model.dispatch of its places}}
+%y = model.combine %x, %p, %w, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>, !model.tensor<4 x i32>) -> !model.tensor<rows x 16 x f32>

@@ -51,7 +51,8 @@ struct Model {
   bool trains = false;
   /// Mutants of one class.
   size_t most = 32;
-  /// Ranks, each of which keeps a part of all weights.
+  /// Ranks, each of which keeps a part of all weights, to train, or some of the
+  /// experts.
   int64_t ranks = 1;
   /// Layers make their values again in the backward step, and matrices are
   /// updated by sums and products over each.
@@ -228,6 +229,21 @@ constexpr Model kModels[] = {
      10,
      /*trains=*/false,
      96},
+    // A rank has two of them, and adds up with others what they make.
+    {"experts-of-ranks",
+     R"({
+      "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+      "hidden_act": "silu", "max_position_embeddings": 16,
+      "rms_norm_eps": 1e-05, "tie_word_embeddings": false, "hidden_size": 16,
+      "num_hidden_layers": 2, "num_attention_heads": 2,
+      "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 32,
+      "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 20,
+      "rope_theta": 10000.0})",
+     {3, 2, 2},
+     10,
+     /*trains=*/false,
+     96,
+     /*ranks=*/2},
     {"training",
      R"({
       "architectures": ["LlamaForCausalLM"], "model_type": "llama",
@@ -370,10 +386,11 @@ protected:
 
   void addMesh(mlir::ModuleOp module, const compiler::MeshAxis &axis) {
     auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
-    builder.create<dist::MeshOp>(module.getLoc(),
-                                 builder.getStrArrayAttr({axis.name}),
-                                 builder.getDenseI64ArrayAttr(axis.size),
-                                 builder.getStrArrayAttr({axis.name}));
+    builder.create<dist::MeshOp>(
+        module.getLoc(), builder.getStrArrayAttr({axis.name}),
+        builder.getDenseI64ArrayAttr(axis.size),
+        compiler::isDataAxis(axis.name) ? builder.getStrArrayAttr({axis.name})
+                                        : builder.getArrayAttr({}));
   }
 
   void addPlanPasses(mlir::PassManager &manager) {
@@ -417,6 +434,13 @@ protected:
     } else {
       manager.addPass(mlir::createCanonicalizerPass());
       manager.addPass(mlir::createCSEPass());
+      if (model.ranks > 1) {
+        compiler::CompileOptions decoding;
+        decoding.mesh = {{compiler::kExpertAxis, model.ranks}};
+        addMesh(*module, decoding.mesh.front());
+        compiler::addShardingPasses(manager, decoding, /*localizes=*/true,
+                                    /*fusesAttention=*/true);
+      }
       manager.addPass(fusion::createAttentionFusion());
       manager.addPass(fusion::createLinearGrouping());
       manager.addPass(fusion::createNormRewrites());
@@ -592,9 +616,10 @@ TEST_F(Plans, OfManySequencesHaveAThousandMutants) {
 }
 
 TEST_F(Plans, OfExpertsHaveAThousandMutants) {
-  expectAThousandMutants([](const Model &model) {
-    return llvm::StringRef(model.name) == "experts";
-  });
+  for (const char *name : {"experts", "experts-of-ranks"})
+    expectAThousandMutants([&](const Model &model) {
+      return llvm::StringRef(model.name) == name;
+    });
 }
 
 } // namespace

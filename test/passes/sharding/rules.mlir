@@ -98,9 +98,9 @@
 %r15 = model.attention %q, %kt, %kt {scale = 1.0 : f32} : (!q, !kt, !kt) -> !q
 // expected-remark @+1 {{rule: bs h d, t g d, t g e, bs h -> bs h e; replicated b s d t g e; h=4 d=6 g=2 e=6}}
 %r16 = model.attention %q, %kt, %kt, %dl {scale = 1.0 : f32, dist.shared_heads} : (!q, !kt, !kt, !dl) -> !q
-// expected-remark @+1 {{rule: bs h e, bs h e -> bs h e; h=4 e=6}}
+// expected-remark @+1 {{rule: bs h e, bs h e -> bs h e; terms 0, linear in them; h=4 e=6}}
 %r17 = model.gate %q, %q : (!q, !q) -> !q
-// expected-remark @+1 {{rule: bs h e, bs h -> bs h e; h=4 e=6}}
+// expected-remark @+1 {{rule: bs h e, bs h -> bs h e; terms 0, linear in them; h=4 e=6}}
 %r18 = model.gate %q, %dl : (!q, !dl) -> !q
 // expected-remark @+1 {{rule: bs A, B A -> bs B; replicated b s A B; A=8 B=12}}
 %r19 = model.custom @body(%x, %w) : (!x, !w) -> !n
@@ -236,6 +236,24 @@
 %r74 = dist.losses %rows, %two, %rows : (!rows, !two, !rows) -> !rows
 // expected-remark @+1 {{rule: bs k, v k, bs, bs, bs, bs z -> bs k, v k; sum b s v; replicated k z; k=8 v=20 z=2}}
 %r75:2 = dist.loss_gradients %x, %voc, %idx, %rows, %rows, %two {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows, !rows, !two) -> (!x, !voc)
+
+// Rows to experts and back. Of a value of places the first dimension is cut as experts are.
+%m2 = "test.value"() : () -> !model.tensor<3 x f32>
+%lg = "test.value"() : () -> !model.tensor<rows x 3 x f32>
+%gu = "test.value"() : () -> !model.tensor<3 x 16 x 8 x f32>
+%dn = "test.value"() : () -> !model.tensor<3 x 16 x 16 x f32>
+// expected-remark @+1 {{rule: bs e, e -> bs j, bs j; replicated e j; e=3 j=2}}
+%r85:2 = model.route %lg, %m2 : (!model.tensor<rows x 3 x f32>, !model.tensor<3 x f32>) -> (!model.tensor<rows x 2 x i32>, !two)
+// expected-remark @+1 {{rule: bs j -> z, bs j, bs j; replicated b s j z; j=2 z=4}}
+%r86:3 = model.dispatch %r85#0 : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+// expected-remark @+1 {{rule: bs k, bs j -> e j k; replicated b s j; k=8 j=2}}
+%r87 = model.gather %x, %r86#1 : (!x, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 2 x 8 x f32>
+// expected-remark @+1 {{rule: e j k, z, e n k, e n k -> e j n; replicated j k z; e=3 j=2 k=8 z=4 n=16}}
+%r88 = model.grouped_gated_linear %r87, %r86#0, %gu, %gu {activation = #model.activation<silu>} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<4 x i32>, !model.tensor<3 x 16 x 8 x f32>, !model.tensor<3 x 16 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+// expected-remark @+1 {{rule: e j k, z, e n k -> e j n; sum k; replicated j z; e=3 j=2 k=16 z=4 n=16}}
+%r89 = model.grouped_linear %r88, %r86#0, %dn : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<4 x i32>, !model.tensor<3 x 16 x 16 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+// expected-remark @+1 {{rule: e j k, bs j, bs j -> bs k; sum e; replicated j b s; terms 0, linear in them; j=2 k=16}}
+%r90 = model.combine %r89, %r86#2, %r85#1 : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x i32>, !two) -> !model.tensor<rows x 16 x f32>
 
 // expected-remark @+1 {{no rule: its arguments lie where dist.arguments says}}
 model.program @decode max_seq 64 {

@@ -404,6 +404,70 @@ TEST_F(ParametersTest, RanksKeepTheirPartsApart) {
     }
 }
 
+/// Experts whole on ranks of ep, of whose outputs ranks of tp have a half.
+constexpr const char *kExperts = R"({
+  "mesh": {"axes": [{"name": "ep", "size": 2}, {"name": "tp", "size": 2}]},
+  "parameters": [{"name":"e","kind":"panels","dtype":"f32","k":4,"n":32,"parts":[
+    {"sources":["e.{expert+0}.w"],"shape":[32,4],
+     "shards":[{"dimension":0,"extent":32,"axes":["tp"]}],
+     "experts":{"dimension":0,"extent":4,"axes":["ep"]}},
+    {"sources":["e.{expert+1}.w"],"shape":[32,4],
+     "shards":[{"dimension":0,"extent":32,"axes":["tp"]}],
+     "experts":{"dimension":0,"extent":4,"axes":["ep"]}}]}]})";
+
+TEST_F(ParametersTest, RanksHaveTheirExperts) {
+  const json description = json::parse(kExperts);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    // Nobody asks for those that other ranks have: they are not there.
+    std::vector<std::vector<double>> own;
+    std::vector<std::string> names;
+    for (uint64_t expert : {rank / 2 * 2, rank / 2 * 2 + 1}) {
+      names.push_back("e." + std::to_string(expert) + ".w");
+      own.push_back(distinct_values(32 * 4, expert + 1));
+    }
+    write({{names[0], DataType::F32, {32, 4}, own[0]},
+           {names[1], DataType::F32, {32, 4}, own[1]}});
+    LoadOptions options = without_cache();
+    options.rank = rank;
+    Parameters parameters =
+        Parameters::load(description, Checkpoint::open(folder.path), options);
+    for (uint64_t n = 0; n < 32; ++n)
+      for (uint64_t d = 0; d < 4; ++d)
+        EXPECT_EQ(floats(parameters.table()[0])[(n / 16 * 4 + d) * 16 + n % 16],
+                  own[n / 16][(rank % 2 * 16 + n % 16) * 4 + d]);
+  }
+}
+
+TEST_F(ParametersTest, RanksKeepTheirExpertsApart) {
+  json description = json::parse(kExperts);
+  std::vector<std::vector<double>> values;
+  for (uint64_t expert = 0; expert < 4; ++expert)
+    values.push_back(distinct_values(32 * 4, expert + 1));
+  write({{"e.0.w", DataType::F32, {32, 4}, values[0]},
+         {"e.1.w", DataType::F32, {32, 4}, values[1]},
+         {"e.2.w", DataType::F32, {32, 4}, values[2]},
+         {"e.3.w", DataType::F32, {32, 4}, values[3]}});
+  for (bool cached : {false, true})
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+      LoadOptions options;
+      options.rank = rank;
+      Parameters parameters =
+          Parameters::load(description, Checkpoint::open(folder.path), options);
+      EXPECT_EQ(parameters.from_cache(), cached);
+      EXPECT_EQ(floats(parameters.table()[0])[1],
+                values[rank / 2 * 2][(rank % 2 * 16 + 1) * 4]);
+    }
+  for (const char *source : {"e.{expert+2}.w", "e.{expert}.w", "e.0.w"}) {
+    description["parameters"][0]["parts"][0]["sources"][0] = source;
+    expect_contains(error_of([&] {
+                      Parameters::load(description,
+                                       Checkpoint::open(folder.path),
+                                       without_cache());
+                    }),
+                    "has a source that names no expert");
+  }
+}
+
 TEST_F(ParametersTest, EveryNumberOfThreadsGivesTheSameBytes) {
   write({{"w", DataType::F32, {600, 1000}, distinct_values(600'000, 1)}});
   json description = json::parse(R"([

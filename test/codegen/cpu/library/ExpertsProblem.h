@@ -48,6 +48,19 @@ struct ExpertsProblem {
     return result;
   }
 
+  /// The same of a rank that has `own` experts from `first` on.
+  template <typename Body>
+  Dispatched dispatch_part(Body body, const std::vector<int32_t> &experts,
+                           int32_t first, int64_t own) const {
+    const int32_t place[] = {first, static_cast<int32_t>(own)};
+    Dispatched result{std::vector<int32_t>(own + 3, -7),
+                      std::vector<int32_t>(rows * k + 1, -7),
+                      std::vector<int32_t>(rows * k + 1, -7)};
+    body(result.bounds.data(), result.choices.data(), result.places.data(),
+         experts.data(), k + 3, rows, k, own, place);
+    return result;
+  }
+
   int64_t rows, k, count;
   Buffer logits;
   std::vector<float> bias;

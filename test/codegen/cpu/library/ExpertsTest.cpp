@@ -142,6 +142,65 @@ TEST(Experts, AnExpertThatThereIsNotIsLeftOut) {
   EXPECT_EQ(found.bounds, (std::vector<int32_t>{0, 1, 1, 2, -7}));
 }
 
+TEST(Experts, ARanksOwnHaveTheFirstPlaces) {
+  Random random(7);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t own : {int64_t(1), (count + 1) / 2, count}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto experts = problem
+                               .route(baton_task_route_rows, false,
+                                      BATON_SCORING_SOFTMAX, false, 1.0f)
+                               .experts;
+      const auto all = problem.dispatch(baton_task_dispatch_rows, experts);
+      const auto first = static_cast<int32_t>((count - own) / 2);
+      const auto found = problem.dispatch_part(baton_task_dispatch_rows_part,
+                                               experts, first, own);
+      EXPECT_EQ(found.bounds[0], 0);
+      EXPECT_EQ(found.bounds[own + 1], rows * k);
+      EXPECT_EQ(found.bounds[own + 2], -7);
+      // In the order that they have among all.
+      for (int64_t e = 0; e < own; ++e) {
+        const int32_t begin = all.bounds[first + e];
+        ASSERT_EQ(found.bounds[e + 1] - found.bounds[e],
+                  all.bounds[first + e + 1] - begin);
+        for (int32_t i = found.bounds[e]; i < found.bounds[e + 1]; ++i)
+          EXPECT_EQ(found.choices[i], all.choices[begin + i - found.bounds[e]]);
+      }
+      for (int32_t i = found.bounds[own]; i < rows * k; ++i) {
+        const int32_t choice = found.choices[i];
+        const int32_t expert = experts[choice / k * (k + 3) + choice % k];
+        EXPECT_TRUE(expert < first || expert >= first + own);
+      }
+      for (int32_t i = 0; i < rows * k; ++i)
+        EXPECT_EQ(found.places[found.choices[i]], i);
+    }
+}
+
+TEST(Experts, RowsOfPlacesThatThereAreNotAddNothing) {
+  Random random(8);
+  const int64_t rows = 5, k = 3, width = 37;
+  const Buffer x = random.buffer(rows * k, width),
+               weights = random.buffer(rows, k);
+  std::vector<int32_t> places(rows * k);
+  for (int64_t i = 0; i < rows * k; ++i)
+    places[i] = static_cast<int32_t>(i * 7 % (rows * k));
+  for (int64_t count : {int64_t(0), int64_t(6), rows * k}) {
+    Buffer out(rows, width);
+    baton_task_combine_rows(out.data(), out.stride, x.data(), x.stride,
+                            places.data(), weights.data(), weights.stride, rows,
+                            count, k, width);
+    expect_guards_intact(out);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < width; ++column) {
+        float sum = 0.0f;
+        for (int64_t j = 0; j < k; ++j)
+          if (const int32_t place = places[row * k + j]; place < count)
+            sum = std::fma(weights.at(row, j), x.at(place, column), sum);
+        EXPECT_EQ(out.at(row, column), sum);
+      }
+  }
+}
+
 TEST(Experts, RowsComeBackWeighted) {
   Random random(6);
   for (const auto &[rows, k, count] : shapes)

@@ -56,6 +56,23 @@ TWIN_TEST(baton_task_dispatch_rows) {
   }
 }
 
+TWIN_TEST(baton_task_dispatch_rows_part) {
+  Random random(5);
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const std::vector<int32_t> experts = experts_of(problem);
+    const int64_t own = (count + 1) / 2;
+    twin.agree([&](auto body) {
+      const auto found = problem.dispatch_part(
+          body, experts, static_cast<int32_t>(count - own), own);
+      std::vector<float> words;
+      for (const auto *list : {&found.bounds, &found.choices, &found.places})
+        append(words, *list);
+      return words;
+    });
+  }
+}
+
 TWIN_TEST(baton_task_gather_rows) {
   Random random(3);
   for (const auto &[rows, k, count] : shapes)
@@ -82,11 +99,12 @@ TWIN_TEST(baton_task_combine_rows) {
           problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
       const Buffer x = random.buffer(rows * k, width),
                    weights = random.buffer(rows, k);
-      twin.agree([&](auto body) {
-        Buffer out(rows, width);
-        body(out.data(), out.stride, x.data(), x.stride, found.places.data(),
-             weights.data(), weights.stride, rows, rows * k, k, width);
-        return out;
-      });
+      for (int64_t place_count : {rows * k, rows * k / 2})
+        twin.agree([&](auto body) {
+          Buffer out(rows, width);
+          body(out.data(), out.stride, x.data(), x.stride, found.places.data(),
+               weights.data(), weights.stride, rows, place_count, k, width);
+          return out;
+        });
     }
 }
