@@ -146,13 +146,6 @@ void sharding::addStructure(RuleTable &rules) {
   rules.without<PagedAppendOp>("batch-form makes it of what a rank has");
   rules.without<PagedAttentionOp>("batch-form makes it of what a rank has");
   rules.without<SampleOp>("batch-form makes it of what a rank has");
-  const char *uncut = "a mesh cuts no mixture of experts yet";
-  rules.without<RouteOp>(uncut);
-  rules.without<DispatchOp>(uncut);
-  rules.without<GatherOp>(uncut);
-  rules.without<GroupedLinearOp>(uncut);
-  rules.without<GroupedGatedLinearOp>(uncut);
-  rules.without<CombineOp>(uncut);
   rules.add<CustomOp>(writeCustom);
   rules.add<ReturnOp>([](ReturnOp op, RuleWriter &writer) {
     bool loss = rankOf(op.getOperand(0)) == 1;
