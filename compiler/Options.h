@@ -59,6 +59,8 @@ inline constexpr char kQueryAxis[] = "tq";
 inline bool isTensorAxis(const std::string &name) {
   return name == kTensorAxis || name == kQueryAxis;
 }
+/// The axis over which every rank has some of a mixture's experts.
+inline constexpr char kExpertAxis[] = "ep";
 /// The axis whose ranks are the stages of a pipeline.
 inline constexpr char kPipelineAxis[] = "pp";
 

@@ -110,6 +110,7 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   apply("data", kShardAxis);
   apply(options.shardsBottlenecks ? "bottleneck" : "tensor", kTensorAxis);
   apply("tensor", kQueryAxis);
+  apply("experts", kExpertAxis);
   if (options.sequenceParallel)
     apply("sequence", kTensorAxis);
   if (options.zero > 0) {

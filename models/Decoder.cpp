@@ -173,15 +173,21 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
                 widthField +
                 "' and 'hidden_size' together ask for more than "
                 "2^42 weights");
-  if (config.optionalInteger("decoder_sparse_step", 1, kMaxLayers)
-          .value_or(1) != 1)
-    config.fail("decoder_sparse_step", "1: layers without experts beside "
-                                       "others are not supported yet");
-  if (auto dense = config.optionalIntegers("mlp_only_layers", 0, kMaxLayers);
-      dense && !dense->empty())
-    config.fail("'mlp_only_layers' is not empty: layers without experts beside "
-                "others are not supported yet");
   return form;
+}
+
+std::vector<bool> models::layersWithExperts(const Config &config,
+                                            const DecoderShape &shape) {
+  const int64_t step =
+      config.optionalInteger("decoder_sparse_step", 1, kMaxLayers).value_or(1);
+  std::vector<bool> result;
+  for (int64_t layer : llvm::seq(shape.layers))
+    result.push_back((layer + 1) % step == 0);
+  for (int64_t layer :
+       config.optionalIntegers("mlp_only_layers", 0, shape.layers - 1)
+           .value_or(std::vector<int64_t>()))
+    result[layer] = false;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,7 +195,15 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// `layers` windows from `first` on, `repeat` times over.
+/// What layers of one pattern have in common.
+struct LayerKind {
+  int64_t window;
+  bool hasExperts;
+
+  bool operator==(const LayerKind &) const = default;
+};
+
+/// `layers` layers from `first` on, `repeat` times over.
 struct Run {
   int64_t first = 0, layers = 0, repeat = 0;
 };
@@ -200,12 +214,12 @@ static constexpr int64_t kMaxPattern = 16;
 
 /// Cuts the layers into runs of a repeated pattern, such that all patterns
 /// together are as short as can be: code grows with them.
-static std::vector<Run> rollUp(const Windows &windows) {
-  auto count = static_cast<int64_t>(windows.size());
+static std::vector<Run> rollUp(ArrayRef<LayerKind> kinds) {
+  auto count = static_cast<int64_t>(kinds.size());
   // From a layer on: the shortest sum of patterns, and its first run.
   std::vector<int64_t> cost(count + 1, 0);
   std::vector<Run> best(count + 1);
-  // For each pattern length, how far windows agree with those one length on.
+  // For each pattern length, how far layers agree with those one length on.
   std::vector<int64_t> agree(kMaxPattern + 1, 0);
   for (int64_t first = count - 1; first >= 0; --first) {
     cost[first] = INT64_MAX;
@@ -213,7 +227,7 @@ static std::vector<Run> rollUp(const Windows &windows) {
       if (first + layers > count)
         break;
       agree[layers] =
-          first + layers < count && windows[first] == windows[first + layers]
+          first + layers < count && kinds[first] == kinds[first + layers]
               ? agree[layers] + 1
               : 0;
       int64_t repeat = 1 + agree[layers] / layers;
@@ -251,7 +265,11 @@ Value Decoder::embed(float multiplier) {
 }
 
 Value Decoder::blocks(Value x, const Windows &windows,
-                      function_ref<Value(Value x, const Layer &layer)> block) {
+                      function_ref<Value(Value x, const Layer &layer)> block,
+                      const std::vector<bool> &withExperts) {
+  std::vector<LayerKind> kinds;
+  for (auto [i, window] : llvm::enumerate(windows))
+    kinds.push_back({window, !withExperts.empty() && withExperts[i]});
   auto hasWindow = [](int64_t window) { return window != 0; };
   if (!shape.windowAngles || !llvm::all_of(windows, hasWindow))
     angles = builder.ropeTable("rotary_emb", shape.angles.frequencies,
@@ -261,14 +279,15 @@ Value Decoder::blocks(Value x, const Windows &windows,
         builder.ropeTable("rotary_emb_local", shape.windowAngles->frequencies,
                           shape.windowAngles->scale);
   x = residual.begin(x);
-  for (const Run &run : rollUp(windows))
+  for (const Run &run : rollUp(kinds))
     x = builder.stack(
         "layers", x, run.repeat,
         [&](Value x) {
           for (int64_t i : llvm::seq(run.layers)) {
             std::string more = i ? "+" + std::to_string(i) : "";
-            x = block(x,
-                      {"layers.{layer" + more + "}", windows[run.first + i]});
+            const LayerKind &kind = kinds[run.first + i];
+            x = block(x, {"layers.{layer" + more + "}", kind.window,
+                          kind.hasExperts});
           }
           return x;
         },
@@ -374,8 +393,8 @@ Value Decoder::feedForward(const std::string &module, Value normed,
 Value Decoder::mixture(const Layer &layer, Value normed, StringRef module,
                        const MixtureForm &form) {
   std::string name = layer.name + "." + module.str();
-  Value logits = builder.linear(name + ".gate", normed, form.experts,
-                                /*hasBias=*/false);
+  Value logits = builder.linear(name + "." + form.router, normed, form.experts,
+                                form.routerHasBias);
   return builder.experts(name, normed, logits, form);
 }
 

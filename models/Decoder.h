@@ -72,17 +72,23 @@ Windows windowsByType(const Config &config, const DecoderShape &shape,
 /// `max_window_layers` on see a window.
 Windows qwenWindows(const Config &config, const DecoderShape &shape);
 
-/// The experts of every layer. Throws ConfigError, also where some layers have
-/// none.
+/// The experts of layers that have some. Throws ConfigError.
 MixtureForm readMixture(const Config &config, const DecoderShape &shape,
                         const char *expertsField, const char *widthField,
                         bool normalizes);
+
+/// Whether each layer has a mixture of experts, by `mlp_only_layers` and
+/// `decoder_sparse_step`.
+std::vector<bool> layersWithExperts(const Config &config,
+                                    const DecoderShape &shape);
 
 /// One layer inside the pattern of a stack.
 struct Layer {
   /// "layers.{layer}", or "layers.{layer+1}" for the pattern's second.
   std::string name;
   int64_t window;
+  /// Of a model with experts: whether this layer has them.
+  bool hasExperts = false;
 };
 
 /// Embedding, blocks and head. Layers are rolled up: a run of equal ones, or of
@@ -99,7 +105,8 @@ public:
   mlir::Value embed(float multiplier = 1.0f);
   mlir::Value
   blocks(mlir::Value x, const Windows &windows,
-         llvm::function_ref<mlir::Value(mlir::Value x, const Layer &)> block);
+         llvm::function_ref<mlir::Value(mlir::Value x, const Layer &)> block,
+         const std::vector<bool> &withExperts = {});
   /// The last rows, normalised, by the head's weight or the embedding's.
   mlir::Value head(mlir::Value x, NormWeight weight = NormWeight::asStored);
 
@@ -135,7 +142,7 @@ public:
                           int64_t width, bool hasBias = false);
 
   /// What the mixture of experts of a layer's `module` makes of it, whose
-  /// router is `module`.gate.weight.
+  /// router is there, too.
   mlir::Value mixture(const Layer &layer, mlir::Value normed,
                       llvm::StringRef module, const MixtureForm &form);
 

@@ -167,9 +167,16 @@ static void readScaling(Fields &fields) {
   } else if (type == "linear") {
     fields.set("rope_scaling.rope_type", type);
     fields.number("rope_scaling.factor", "rope.scaling.factor");
+  } else if (type == "yarn") {
+    fields.set("rope_scaling.rope_type", type);
+    fields.number("rope_scaling.factor", "rope.scaling.factor");
+    fields.integer("rope_scaling.original_max_position_embeddings",
+                   "rope.scaling.original_context_length");
+    fields.number("rope_scaling.beta_fast", "rope.scaling.yarn_beta_fast");
+    fields.number("rope_scaling.beta_slow", "rope.scaling.yarn_beta_slow");
   } else if (type != "none") {
     fields.fail("rope.scaling.type",
-                "is " + quote_name(type) + ", expected none or linear");
+                "is " + quote_name(type) + ", expected none, linear or yarn");
   }
   fields.ignore("rope.scaling.factor");
   fields.ignore("rope.scaling.original_context_length");
@@ -213,8 +220,9 @@ static void expectNoExperts(Fields &fields) {
 
 /// Of a mixture of experts, whose weights llama.cpp makes add up to 1, or does
 /// not, by the architecture.
-static void readExperts(Fields &fields, const char *width, bool normalizes) {
-  fields.integer("num_experts", "expert_count");
+static void readExperts(Fields &fields, const char *width, bool normalizes,
+                        const char *count = "num_experts") {
+  fields.integer(count, "expert_count");
   fields.integer("num_experts_per_tok", "expert_used_count");
   if (!fields.integer(width, "expert_feed_forward_length"))
     fields.integer(width, "feed_forward_length");
@@ -255,6 +263,26 @@ static void readLlama(Fields &fields) {
   fields.set("model_type", "llama");
   fields.set("attention_bias", hasBias(fields, "self_attn.q_proj"));
   fields.set("mlp_bias", hasBias(fields, "mlp.up_proj"));
+  if (fields.optionalInteger("expert_count").value_or(0) == 0)
+    return;
+  fields.set("model_type", "mixtral");
+  readExperts(fields, "intermediate_size", /*normalizes=*/true,
+              "num_local_experts");
+}
+
+static void readGptOss(Fields &fields) {
+  readDecoder(fields);
+  expectWholeRotation(fields);
+  // llama.cpp cuts borders between pairs to whole ones, the model does not.
+  if (fields.text("rope.scaling.type", "none") == "yarn")
+    fields.set("rope_scaling.truncate", false);
+  readExperts(fields, "intermediate_size", /*normalizes=*/true,
+              "num_local_experts");
+  fields.set("model_type", "gpt_oss");
+  fields.set("attention_bias", hasBias(fields, "self_attn.q_proj"));
+  fields.set("separate_experts", true);
+  fields.set("sliding_window", nullptr);
+  fields.integer("sliding_window", "attention.sliding_window");
 }
 
 static void readQwen2(Fields &fields) {
@@ -392,15 +420,16 @@ static void readGpt2(Fields &fields) {
 
 Config models::ggufConfig(const GgufModel &model) {
   static const std::map<std::string, void (*)(Fields &)> readers = {
-      {"gemma2", readGemma2}, {"gemma3", readGemma3},
-      {"gpt2", readGpt2},     {"llama", readLlama},
-      {"olmoe", readOlmoe},   {"phi3", readPhi3},
-      {"qwen2", readQwen2},   {"qwen2moe", readQwen2Moe},
-      {"qwen3", readQwen3},   {"qwen3moe", readQwen3Moe}};
+      {"gemma2", readGemma2},     {"gemma3", readGemma3},
+      {"gpt2", readGpt2},         {"gpt-oss", readGptOss},
+      {"llama", readLlama},       {"olmoe", readOlmoe},
+      {"phi3", readPhi3},         {"qwen2", readQwen2},
+      {"qwen2moe", readQwen2Moe}, {"qwen3", readQwen3},
+      {"qwen3moe", readQwen3Moe}};
   Fields fields(model);
   // GgufModel::open knows no other architectures.
   readers.at(model.architecture())(fields);
-  if (!fields.valueOf("num_experts"))
+  if (!fields.valueOf("num_experts") && !fields.valueOf("num_local_experts"))
     expectNoExperts(fields);
   fields.set("dtype", ggufWeightType(model));
   fields.ignore("attention.causal");

@@ -166,15 +166,32 @@ Value ProgramBuilder::createLinear(StringRef module, Value x, Value weight,
       Norm::identity, llvm::APFloat(0.0f));
 }
 
+LinearWeights ProgramBuilder::weightsOfExperts(const Twine &module,
+                                               const char *name,
+                                               int64_t outputs, int64_t inputs,
+                                               const MixtureForm &form,
+                                               std::optional<RowBlocks> rows) {
+  std::string full = (module + ".experts.{expert}." + name).str();
+  if (!form.isInterleaved)
+    return {weight(full, {form.experts, outputs, inputs}),
+            form.hasBias
+                ? parameter(full + ".bias", type({form.experts, outputs}))
+                : Value()};
+  auto weights = parameter(
+      full, type({form.experts, outputs, inputs}).withElementType(weightType),
+      form.isTransposed);
+  auto bias = parameter(full + "_bias", type({form.experts, outputs}));
+  if (rows)
+    for (ParameterOp op : {weights, bias})
+      op.setBlocks(ArrayRef<int64_t>{rows->size, rows->stride, rows->offset});
+  return {weights, bias};
+}
+
 Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
                               const MixtureForm &form) {
   const int64_t width = shapeOf(x)[1], k = form.expertsOfRow;
   Type i32 = builder.getI32Type();
   auto choices = type({kRows, k}).withElementType(i32);
-  auto weightOf = [&](const char *name, int64_t outputs, int64_t inputs) {
-    return weight((module + ".experts.{expert}." + name).str(),
-                  {form.experts, outputs, inputs});
-  };
   auto route = builder.create<RouteOp>(
       locate(module + ".route"), choices, type({kRows, k}), logits,
       /*bias=*/Value(), ScoringAttr::get(builder.getContext(), form.scoring),
@@ -183,17 +200,34 @@ Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
   auto dispatch =
       builder.create<DispatchOp>(locate(module + ".dispatch"),
                                  type({form.experts + 1}).withElementType(i32),
-                                 choices, choices, route.getExperts());
+                                 choices, choices, route.getExperts(),
+                                 /*axes=*/ArrayAttr());
   Value places = builder.create<GatherOp>(locate(module + ".gather"),
                                           type({kRows, k, width}), x,
                                           dispatch.getChoices());
+  auto weightsOf = [&](const char *name, int64_t outputs, int64_t inputs,
+                       std::optional<RowBlocks> rows = {}) {
+    return weightsOfExperts(module, name, outputs, inputs, form, rows);
+  };
+  std::optional<RowBlocks> gates, ups;
+  if (form.isInterleaved) {
+    gates = RowBlocks{.size = 1, .stride = 2, .offset = 0};
+    ups = RowBlocks{.size = 1, .stride = 2, .offset = 1};
+  }
+  LinearWeights gate =
+                    weightsOf(form.isInterleaved ? "gate_up_proj" : form.gate,
+                              form.width, width, gates),
+                up = weightsOf(form.isInterleaved ? "gate_up_proj" : form.up,
+                               form.width, width, ups);
   places = builder.create<GroupedGatedLinearOp>(
       locate(module + ".experts.gate_up"), type({kRows, k, form.width}), places,
-      dispatch.getBounds(), weightOf(form.gate, form.width, width),
-      weightOf(form.up, form.width, width), form.activation);
+      dispatch.getBounds(), gate.weight, up.weight, gate.bias, up.bias,
+      form.activation);
+  LinearWeights down = weightsOf(form.isInterleaved ? "down_proj" : form.down,
+                                 width, form.width);
   places = builder.create<GroupedLinearOp>(
       locate(module + ".experts.down"), type({kRows, k, width}), places,
-      dispatch.getBounds(), weightOf(form.down, width, form.width));
+      dispatch.getBounds(), down.weight, down.bias);
   return builder.create<CombineOp>(locate(module + ".combine"),
                                    type({kRows, width}), places,
                                    dispatch.getPlaces(), route.getWeights());
@@ -308,8 +342,11 @@ Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
     scores = softcap(module + ".softcap", scores, form.softcap);
   scores = builder.create<MaskOp>(locate(module + ".mask"), scores.getType(),
                                   scores, /*positions=*/Value(), form.window);
+  Value sinks;
+  if (form.hasSinks)
+    sinks = parameter(module + ".sinks", type({heads}));
   Value weights = builder.create<SoftmaxOp>(locate(module + ".softmax"),
-                                            scores.getType(), scores);
+                                            scores.getType(), scores, sinks);
   Value result =
       builder.create<MatmulOp>(locate(module + ".weighted_values"),
                                type({heads, kRows, valueDim}), weights, values);

@@ -41,6 +41,8 @@ struct AttentionForm {
   float softcap = 0;
   /// Gates for every head or every element, or null.
   mlir::Value gate = {};
+  /// Whether each head has a score more, `module`.sinks.
+  bool hasSinks = false;
 };
 
 /// A mixture of experts.
@@ -51,11 +53,25 @@ struct MixtureForm {
   model::Scoring scoring = model::Scoring::softmax;
   /// Weights of a row add up to 1.
   bool normalizes = true;
+  /// The router's module, and whether it has a bias.
+  const char *router = "gate";
+  bool routerHasBias = false;
   /// Names of an expert's linears.
   const char *gate = "gate_proj", *up = "up_proj", *down = "down_proj";
+  bool hasBias = false;
+  /// As gpt-oss has them, whose names are none of those above: gate_up_proj,
+  /// whose rows are of gate and up in turn, and down_proj, each with a bias.
+  bool isInterleaved = false;
+  /// Matrices of those are stored as [inputs, outputs].
+  bool isTransposed = false;
 };
 
 struct HyperConnections;
+
+/// A linear's weight and its bias, which may be null.
+struct LinearWeights {
+  mlir::Value weight, bias;
+};
 
 class ProgramBuilder {
 public:
@@ -165,6 +181,11 @@ private:
                                bool transposed = false);
   model::ParameterOp parameter(const llvm::Twine &name,
                                model::StepTensorType type, RowBlocks rows);
+  /// Of a mixture's experts, all of those rows.
+  LinearWeights weightsOfExperts(const llvm::Twine &module, const char *name,
+                                 int64_t outputs, int64_t inputs,
+                                 const MixtureForm &form,
+                                 std::optional<RowBlocks> rows = {});
   mlir::Value createLinear(llvm::StringRef module, mlir::Value x,
                            mlir::Value weight, mlir::Value bias);
   mlir::Value transpose(const llvm::Twine &name, mlir::Value x,

@@ -27,6 +27,8 @@ static OwningOpRef<ModuleOp> buildQwen2Moe(MLIRContext &context,
   Decoder decoder(context, config, options, "qwen2_moe", shape);
   ProgramBuilder &builder = decoder.builder;
   auto feedForward = [&](Value normed, const Layer &layer) {
+    if (!layer.hasExperts)
+      return decoder.feedForward(layer, normed);
     std::string module = layer.name + ".mlp";
     Value routed = decoder.mixture(layer, normed, "mlp", form);
     Value all =
@@ -46,7 +48,7 @@ static OwningOpRef<ModuleOp> buildQwen2Moe(MLIRContext &context,
         [&](Value normed) { return feedForward(normed, layer); });
   };
   Value x = decoder.embed();
-  x = decoder.blocks(x, windows, block);
+  x = decoder.blocks(x, windows, block, layersWithExperts(config, shape));
   return builder.finish(decoder.head(x));
 }
 

@@ -32,11 +32,12 @@ static OwningOpRef<ModuleOp> buildQwen3Moe(MLIRContext &context,
           return decoder.headNormAttention(layer, normed, bias);
         },
         [&](Value normed) {
-          return decoder.mixture(layer, normed, "mlp", form);
+          return layer.hasExperts ? decoder.mixture(layer, normed, "mlp", form)
+                                  : decoder.feedForward(layer, normed);
         });
   };
   Value x = decoder.embed();
-  x = decoder.blocks(x, windows, block);
+  x = decoder.blocks(x, windows, block, layersWithExperts(config, shape));
   return decoder.builder.finish(decoder.head(x));
 }
 

@@ -2,6 +2,7 @@
 
 #include "models/RopeFrequencies.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -57,6 +58,60 @@ static void divideByFactors(std::vector<float> &frequencies,
                  ", one for each pair that turns");
   for (size_t i = 0; i < factors.size(); ++i)
     frequencies[i] /= static_cast<float>(factors[i]);
+}
+
+/// 0.1 ln(scale) + 1, which temperatures of attention are made of.
+static double yarnScale(double scale, double factor) {
+  return scale <= 1 ? 1 : 0.1 * factor * std::log(scale) + 1;
+}
+
+static RopeAngles yarnAngles(const Config &config, const Config &scaling,
+                             float theta, int64_t turning) {
+  const char *name = "original_max_position_embeddings";
+  double factor = scaling.number("factor", kMinFactor, kMaxFactor);
+  auto original = static_cast<double>(
+      scaling.has(name)
+          ? scaling.integer(name, 1, kMaxPositions)
+          : config.integer("max_position_embeddings", 1, kMaxPositions));
+  double fast = scaling.number("beta_fast", kMinFactor, kMaxFactor, 32);
+  double slow = scaling.number("beta_slow", kMinFactor, kMaxFactor, 1);
+  if (theta <= 1)
+    config.fail("'rope_theta' is 1, expected more for yarn");
+  // Which pair turns so often within the original context.
+  auto dimensions = static_cast<double>(turning);
+  auto pairOf = [&](double turns) {
+    return dimensions * std::log(original / (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(double(theta)));
+  };
+  double low = pairOf(fast), high = pairOf(slow);
+  if (scaling.boolean("truncate", true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, dimensions - 1);
+  if (low == high)
+    high += 0.001;
+
+  RopeAngles angles;
+  angles.frequencies = unscaledFrequencies(theta, turning);
+  for (size_t i = 0; i < angles.frequencies.size(); ++i) {
+    float &frequency = angles.frequencies[i];
+    auto ramp = (static_cast<float>(i) - static_cast<float>(low)) /
+                static_cast<float>(high - low);
+    float kept = 1 - std::clamp(ramp, 0.0f, 1.0f);
+    float stretched = 1.0f / (static_cast<float>(factor) *
+                              std::pow(theta, static_cast<float>(2 * i) /
+                                                  static_cast<float>(turning)));
+    frequency = stretched * (1 - kept) + frequency * kept;
+  }
+  double scale = yarnScale(factor, 1);
+  if (scaling.has("mscale") && scaling.has("mscale_all_dim"))
+    scale = yarnScale(factor, scaling.number("mscale", 0, kMaxFactor)) /
+            yarnScale(factor, scaling.number("mscale_all_dim", 0, kMaxFactor));
+  angles.scale = static_cast<float>(
+      scaling.number("attention_factor", kMinFactor, kMaxFactor, scale));
+  return angles;
 }
 
 static RopeAngles longAngles(const Config &config, const Config &scaling,
@@ -143,6 +198,8 @@ RopeAngles models::ropeAngles(const Config &config, int64_t headDim,
       (type == "longrope" || type == "su" || type == "yarn"))
     return longAngles(config, *scaling, static_cast<float>(theta), turning,
                       maxSeq);
+  if (type == "yarn")
+    return yarnAngles(config, *scaling, static_cast<float>(theta), turning);
   RopeAngles angles;
   angles.frequencies = unscaledFrequencies(static_cast<float>(theta), turning);
   if (type == "default")
@@ -164,5 +221,5 @@ RopeAngles models::ropeAngles(const Config &config, int64_t headDim,
   }
   scaling->fail(typeName, defaults.mayBeLong
                               ? "default, linear, llama3 or longrope"
-                              : "default, linear or llama3");
+                              : "default, linear, llama3 or yarn");
 }

@@ -33,16 +33,20 @@ struct RopeDefaults {
 
 /// Reads `rope_theta` and `rope_scaling`, or as the family calls them, or
 /// `rope_parameters`, which newer configs hold instead; of the scalings
-/// "default", "linear" and "llama3", and where the family has it "longrope".
+/// "default", "linear", "llama3" and "yarn", and where the family has it
+/// "longrope" instead of the last.
 /// Arithmetic is in F32 in the order of transformers' modeling_rope_utils, as a
 /// difference in the last bit of a frequency grows with the position.
 ///
 /// "llama3" is that of Llama 3.1: wavelengths past the original context are
 /// stretched by `factor`, short ones kept, those between interpolated.
-/// "longrope" (LongRoPE, Ding et al., 2024) has a factor for every frequency,
-/// and others for sequences past the original context; such a sequence length
-/// is refused, as one program would need both.
-/// "factors" is Baton's own: `factors` has a divisor for every frequency, as
+/// "yarn" (YaRN, Peng et al., 2023): pairs that turn less than `beta_slow`
+/// times within the original context are stretched by `factor`, those that turn
+/// more than `beta_fast` times kept, those between interpolated by their
+/// number. "longrope" (LongRoPE, Ding et al., 2024) has a factor for every
+/// frequency, and others for sequences past the original context; such a
+/// sequence length is refused, as one program would need both. "factors" is
+/// Baton's own: `factors` has a divisor for every frequency, as
 /// rope_freqs.weight of a GGUF file does.
 ///
 /// Throws ConfigError.

@@ -73,7 +73,7 @@ void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
   module.walk([&](ParameterOp parameter) {
     auto type = cast<StepTensorType>(parameter.getType());
     const std::set<DataType> types = storedTypes(parameter, typeOfTensor);
-    const bool isMatrix = type.getRank() == 2 || parameter.isOfExperts();
+    const bool isMatrix = type.getRank() == (parameter.isOfExperts() ? 3 : 2);
     if (!isMatrix || types.empty())
       return;
     Type element = elementFor(types, module.getContext());

@@ -1,8 +1,9 @@
 //===- step_sampling.h - what is drawn from a step's logits ---------------===//
 //
 // What the runtime says of each row of logits of a batch program's step, and
-// what the step's tasks answer (model.sample). Bodies of tasks include this
-// header, too, which therefore includes nothing that NVRTC lacks.
+// what the step's tasks answer (model.token_mask, model.sample). Bodies of
+// tasks include this header, too, which therefore includes nothing that NVRTC
+// lacks.
 //
 // Logits go through these in order, each of which is left out where its number
 // changes nothing: bias, repetition penalty, frequency and presence penalty,
@@ -55,17 +56,24 @@ struct BatonSampling {
   uint64_t position;
   /// Of logits that bias or penalties change: how many.
   uint32_t changes;
-  /// Which line of the step's changes has them, and of its masks the row's.
+  /// Which line of the step's changes has them.
   uint32_t line;
   /// BatonWanted.
   uint16_t wanted;
-  /// 1: only tokens whose bit in the line of masks is 1 are candidates; bit
+  /// 1: only tokens whose bit in the row's mask is 1 are candidates; bit
   /// t mod 32 of word t / 32 is that of token t. 0: all are, and no mask is
-  /// read.
+  /// made or read.
   uint16_t masked;
   /// Log-probabilities of the most likely tokens, besides that of the one
   /// drawn or given.
   uint32_t likely;
+  /// Of a row that is masked: writes all of its mask's words, those of `text`.
+  /// Called once while the step runs, beside other rows' and by any thread.
+  /// Neither throws nor waits; of a mask that cannot be made it writes zeros.
+  void (*make_mask)(void *text, uint32_t *mask, uint64_t words);
+  void *text;
+  /// Where tasks cannot call the host: 0 until the mask is there, then 1.
+  uint32_t mask_made;
 };
 
 /// A token whose logit changes; a line has each once.

@@ -31,11 +31,13 @@ inline constexpr std::array<std::string_view, 6> step_inputs = {
     "target_weights", "accumulate", "numbers"};
 
 /// The same of a program whose steps are of several sequences.
-inline constexpr std::array<std::string_view, 8> batch_step_inputs = {
+inline constexpr std::array<std::string_view, 7> batch_step_inputs = {
     "tokens", "positions", "sequences", "slots",
-    "pages",  "sampling",  "changes",   "masks"};
+    "pages",  "sampling",  "changes"};
 /// What such a program makes for the runtime besides logits.
 inline constexpr std::string_view batch_step_draws = "draws";
+/// What the runtime makes while a step runs, for a phase of it.
+inline constexpr std::string_view batch_step_masks = "masks";
 /// And, if it was compiled with --embeddings, of each row: F32, row-major.
 inline constexpr std::string_view batch_step_hidden = "hidden_states";
 

@@ -130,6 +130,15 @@ class ReadsIntegers<list<string> theShape> : Operand<"Integers", "const int32_t 
 class WritesIntegers<list<string> theShape> : Operand<"IntegerOutput", "int32_t *"> {
   let shape = theShape;
 }
+/// i32; as MayWrite and MayRead.
+class MayWriteIntegers<list<string> theShape>
+    : Operand<"PartialIntegerOutput", "int32_t *"> {
+  let shape = theShape;
+}
+class MayReadIntegers<list<string> theShape>
+    : Operand<"PartialIntegers", "const int32_t *"> {
+  let shape = theShape;
+}
 /// Null, or a number: gradients are added to what is there unless it is 0.
 def Accumulate : Operand<"Flag", "const int32_t *"> { let nullable = true; }
 /// Which part of a tensor the rank has.

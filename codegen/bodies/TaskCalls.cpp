@@ -30,14 +30,20 @@ struct FunctionName {
 bool bodies::isWritten(Role role) {
   return role == Role::Output || role == Role::PartialOutput ||
          role == Role::Updated || role == Role::Accumulated ||
-         role == Role::IntegerOutput;
+         role == Role::IntegerOutput || role == Role::PartialIntegerOutput;
 }
 
 bool bodies::isRead(Role role) {
   return role == Role::Updated || role == Role::Accumulated ||
          role == Role::Input || role == Role::PartialInput ||
          role == Role::Keys || role == Role::State || role == Role::Weight ||
-         role == Role::Matrix || role == Role::Integers || role == Role::Flag;
+         role == Role::Matrix || role == Role::Integers ||
+         role == Role::PartialIntegers || role == Role::Flag;
+}
+
+bool bodies::isPartial(Role role) {
+  return role == Role::PartialInput || role == Role::PartialOutput ||
+         role == Role::PartialIntegers || role == Role::PartialIntegerOutput;
 }
 
 const Signature &bodies::signatureOf(Kind kind) {
@@ -156,6 +162,8 @@ static Expectation expect(const OperandSignature &operand,
   case Role::State:
   case Role::Integers:
   case Role::IntegerOutput:
+  case Role::PartialIntegers:
+  case Role::PartialIntegerOutput:
   case Role::Flag:
     return {"an address", isAddress};
   case Role::Weight:
@@ -183,6 +191,7 @@ static std::string expectedPointee(const OperandSignature &operand,
   if (operand.isStored && function.format != "f32")
     return function.format == "bf16" ? "bf16" : "i8";
   if (role == Role::Integers || role == Role::IntegerOutput ||
+      role == Role::PartialIntegers || role == Role::PartialIntegerOutput ||
       role == Role::Flag)
     return "i32";
   if (role == Role::Matrix && function.format != "f32")

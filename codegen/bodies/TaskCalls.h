@@ -42,6 +42,8 @@ enum class Role {
   Matrix,
   Integers,
   IntegerOutput,
+  PartialIntegers,
+  PartialIntegerOutput,
   Flag,
   Scratch,
   Stride,
@@ -52,6 +54,8 @@ enum class Role {
 
 bool isWritten(Role role);
 bool isRead(Role role);
+/// Whether it is some of its elements only, by what other operands hold.
+bool isPartial(Role role);
 
 struct OperandSignature {
   llvm::StringLiteral name;

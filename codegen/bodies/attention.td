@@ -34,7 +34,7 @@ def AttentionBody : Body<"attention",
            Count:$rows, Position:$position, Count:$group, Count:$head_dim,
            Count:$value_dim, Number:$scale, Number:$softcap, Count:$window,
            Nullable<Reads<["rows", "group * gate_width"]>>:$gate, Stride:$gate_stride,
-           Count:$gate_width, Scratch:$scratch)> {
+           Count:$gate_width, Nullable<ReadsWeight<["group"]>>:$sinks, Scratch:$scratch)> {
   let description = [{
     Attention of `group` query heads that share one key/value head. Query head `i`
     of row `r` lies at `q + r * q_stride + i * head_dim`, its output at `out + r *
@@ -57,6 +57,8 @@ def AttentionBody : Body<"attention",
     With `gate`, each row of a head's output is multiplied by the sigmoid of its
     gate: of `gate[r * gate_stride + i]` with a `gate_width` of 1, of `value_dim`
     elements from `gate + r * gate_stride + i * value_dim` with one of `value_dim`.
+    With `sinks`, each row of head `i` has `sinks[i]` as one more score, of a value of
+    zeros, behind all blocks.
     `scratch` has `baton_attention_scratch_bytes`, 4-byte aligned.
   }];
   // Scores, and the sum of values that they weigh.

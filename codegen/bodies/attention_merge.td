@@ -14,11 +14,11 @@ def AttentionMergeBody : Body<"attention_merge",
            Stride:$partials_stride,
            Count:$rows, Position:$position, Count:$value_dim, Count:$window,
            Nullable<Reads<["rows", "gate_width"]>>:$gate, Stride:$gate_stride,
-           Count:$gate_width)> {
+           Count:$gate_width, Nullable<ReadsWeight<["1"]>>:$sink)> {
   let description = [{
     The rest of `attention`, for one query head: merges the blocks that each row
-    sees, of which block 0 of row 0 is at `partials`, in ascending order, and
-    applies the gate. The result has the bits of `attention`.
+    sees, of which block 0 of row 0 is at `partials`, in ascending order, then
+    the sink, and applies the gate. The result has the bits of `attention`.
   }];
   // A product and a fused multiply-add for each element of a block.
   let flops = "3 * blocks_seen(rows, position, window) * value_dim";

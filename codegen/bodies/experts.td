@@ -3,8 +3,6 @@
 // What experts make of rows are products of grouped places: linear.td and
 // gated_linear.td.
 //
-// No sharding rule: a mesh cuts no mixture of experts yet, and says so.
-//
 //===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"
@@ -42,6 +40,21 @@ def DispatchRowsBody : Body<"dispatch_rows",
   let flops = "0";
 }
 
+// A rank has the experts from place[0] on, `count` of them.
+
+def DispatchRowsPartBody : Body<"dispatch_rows_part",
+    (takes WritesIntegers<["count + 2"]>:$bounds,
+           WritesIntegers<["rows * k"]>:$choices, WritesIntegers<["rows * k"]>:$places,
+           ReadsIntegers<["rows", "k"]>:$experts, Stride:$experts_stride,
+           Count:$rows, Count:$k, Count:$count, Place<"2">:$place)> {
+  let description = [{
+    As `dispatch_rows`, of the rank's own experts: its e-th has the places
+    `bounds[e] .. bounds[e + 1)`, and those of all others are the ones behind, to
+    `bounds[count + 1]`.
+  }];
+  let flops = "0";
+}
+
 def GatherRowsBody : Body<"gather_rows",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
            Reads<["source_rows", "width"]>:$x, Stride:$x_stride,
@@ -61,7 +74,7 @@ def CombineRowsBody : Body<"combine_rows",
            Count:$rows, Count:$place_count, Count:$k, Count:$width)> {
   let description = [{
     `out[r]` is the chain of `fma(weights[r][j], x[places[r k + j]], sum)` over
-    ascending j, from +0 on.
+    ascending j, from +0 on, without those whose place is not below `place_count`.
   }];
   let flops = "2 * rows * k * width";
 }

@@ -46,7 +46,7 @@ def PagedAttentionBody : Body<"paged_attention",
            Count:$value_dim, Count:$key_row, Count:$value_row,
            Number:$scale, Number:$softcap, Count:$window,
            Nullable<Reads<["rows", "group * gate_width"]>>:$gate, Stride:$gate_stride,
-           Count:$gate_width, Scratch:$scratch)> {
+           Count:$gate_width, Nullable<ReadsWeight<["group"]>>:$sinks, Scratch:$scratch)> {
   let description = [{
     `attention` of rows of several sequences. Row `r` is at `positions[r]`; the keys
     and values of its sequence's positions `64 b` to `64 b + 63` lie in page `pages[sequences[r]

@@ -74,7 +74,8 @@ static json sourceToJson(SourceAttr source) {
   for (auto [key, value] :
        {std::pair<const char *, mlir::Attribute>{"blocks", source.getBlocks()},
         {"plus", source.getPlus()},
-        {"shards", source.getShards()}})
+        {"shards", source.getShards()},
+        {"experts", source.getExperts()}})
     if (value)
       result[key] = toJson(value);
   return result;

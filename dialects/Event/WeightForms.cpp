@@ -269,6 +269,7 @@ Attribute SourceAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> shape;
   DenseI64ArrayAttr blocks;
   FloatAttr plus;
+  ShardAttr experts;
   if (parser.parseLess() || parser.parseAttribute(names) || parser.parseColon())
     return {};
   do {
@@ -282,6 +283,8 @@ Attribute SourceAttr::parse(AsmParser &parser, Type) {
        parser.parseAttribute(plus)) ||
       (succeeded(parser.parseOptionalKeyword("shards")) &&
        parser.parseAttribute(shards)) ||
+      (succeeded(parser.parseOptionalKeyword("experts")) &&
+       parser.parseAttribute(experts)) ||
       parser.parseGreater())
     return {};
   auto isText = [](Attribute name) { return mlir::isa<StringAttr>(name); };
@@ -291,7 +294,7 @@ Attribute SourceAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   return get(parser.getContext(), names, shape, transposed, blocks, plus,
-             shards);
+             shards, experts);
 }
 
 void SourceAttr::print(AsmPrinter &printer) const {
@@ -305,6 +308,8 @@ void SourceAttr::print(AsmPrinter &printer) const {
     printer << " plus " << getPlus();
   if (getShards())
     printer << " shards " << getShards();
+  if (getExperts())
+    printer << " experts " << getExperts();
   printer << '>';
 }
 

@@ -43,7 +43,7 @@ def Model_PagedAppendOp : Model_PlainOp<"paged_append", []> {
   let hasVerifier = 1;
 }
 
-def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
+def Model_PagedAttentionOp : Model_Op<"paged_attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "causal attention of query rows of several sequences over pages";
   let description = [{
     As `model.attention`. Row r is at position `positions[r]` of a sequence whose
@@ -56,16 +56,38 @@ def Model_PagedAttentionOp : Model_PlainOp<"paged_attention"> {
     - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`; all f32
     - k and v are made by `model.paged_append`, and stored alike
     - G divides H
-    - the gate is `rows x H` or `rows x H x E`
+    - the gate is `rows x H` or `rows x H x E`, sinks are `H x f32`
     - positions and sequences are `rows x i32`, pages a vector of i32
     - scale is finite; softcap is not negative; window is 0 (none) or at least 1
   }];
   let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
-                       Optional<Model_TensorType>:$gate,
                        Model_TensorType:$positions, Model_TensorType:$sequences,
                        Model_TensorType:$pages,
+                       Optional<Model_TensorType>:$gate, Optional<Model_TensorType>:$sinks,
                        F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
                        DefaultValuedAttr<I64Attr, "0">:$window);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $positions `,` $sequences `,` $pages (`gate` $gate^)? (`sinks` $sinks^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Model_TokenMaskOp : Model_PlainOp<"token_mask"> {
+  let summary = "says which tokens constraints allow";
+  let description = [{
+    Row r of the result is the mask of row r of logits, a bit for each token: bit t mod
+    32 of word t / 32 is 1 where token t may be drawn. Rows whose words of `sampling`
+    say that they have no mask have none. Masks are the host's: it makes them while the
+    step runs, as `sampling` says of each row how.
+
+    **Constraints:**
+    - sampling is `outputs x 28 x i32`
+    - the result is `outputs x W x i32`
+    - the program is a batch
+  }];
+  let arguments = (ins Model_TensorType:$sampling);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }
@@ -77,17 +99,17 @@ def Model_SampleOp : Model_PlainOp<"sample"> {
     `BatonSampling` (runtime/step_sampling.h): bias and penalties, temperature, top-k,
     top-p, min-p, seed and position, log-probabilities, or those of a token that is
     given. `changes` has a line of `BatonChange`s, three words each, for each
-    sequence: the tokens whose logits bias and penalties change. `masks` has a line
-    for each, too, with a bit for each token: where the row says that it has a mask,
-    tokens whose bit is 0 are drawn as if their logits were infinitely negative. Row
-    r of the result is a `BatonDraw`: the token, -1 where a logit is not finite, and
-    log-probabilities. A row's draw depends on nothing but its logits, its row of
-    `sampling` and the lines that this names.
+    sequence: the tokens whose logits bias and penalties change. Row r of the masks has
+    a bit for each token: where `sampling` says that the row has a mask, tokens whose
+    bit is 0 are drawn as if their logits were infinitely negative. Row r of the result
+    is a `BatonDraw`: the token, -1 where a logit is not finite, and log-probabilities.
+    A row's draw depends on nothing but its logits, its row of `sampling`, the line of
+    changes that this names, and its mask.
 
     **Constraints:**
     - logits are `outputs x V x f32`
-    - sampling is `outputs x 22 x i32`, changes a vector of i32
-    - masks are a vector of i32, for each sequence of the batch a 32nd of V, rounded up
+    - sampling is `outputs x 28 x i32`, changes a vector of i32
+    - masks are made by `model.token_mask`, `outputs x W x i32` with W a 32nd of V, rounded up
     - the result is `outputs x 42 x i32`
     - the program is a batch
   }];

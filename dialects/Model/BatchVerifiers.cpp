@@ -34,11 +34,32 @@ LogicalResult PagedAttentionOp::verify() {
   return success();
 }
 
+static LogicalResult expectBatch(Operation *op) {
+  if (!op->getParentOfType<ProgramOp>().getBatch())
+    return op->emitOpError() << "stands outside a batch";
+  return success();
+}
+
+LogicalResult TokenMaskOp::verify() {
+  ArrayRef<int64_t> masks = shapeOf(getResult());
+  if (failed(expectBatch(*this)) ||
+      failed(expectShape(*this, "sampling", getSampling(),
+                         {kOutputs, kSamplingWords})))
+    return failure();
+  if (masks.size() != 2 || masks[0] != kOutputs || isSymbol(masks[1]))
+    return emitOpError() << "the result has shape " << text(masks)
+                         << ", expected [outputs, words]";
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>{"sampling", getSampling()},
+        {"the result", getResult()}})
+    if (!typeOf(value).getElementType().isInteger(32))
+      return emitOpError() << name << " is not i32";
+  return success();
+}
+
 LogicalResult SampleOp::verify() {
-  std::optional<uint64_t> sequences =
-      (*this)->getParentOfType<ProgramOp>().getBatch();
-  if (!sequences)
-    return emitOpError() << "stands outside a batch";
+  if (failed(expectBatch(*this)))
+    return failure();
   ArrayRef<int64_t> logits = shapeOf(getLogits());
   if (logits.size() != 2 || logits[0] != kOutputs || isSymbol(logits[1]))
     return emitOpError() << "logits have shape " << text(logits)
@@ -49,16 +70,17 @@ LogicalResult SampleOp::verify() {
       failed(expectRank(*this, "changes", getChanges(), 1)) ||
       failed(expectStatic(*this, "changes", getChanges())) ||
       failed(expectShape(*this, "masks", getMasks(),
-                         {int64_t(*sequences) * maskWords(logits[1])})) ||
+                         {kOutputs, maskWords(logits[1])})) ||
       failed(expectShape(*this, "the result", getResult(),
                          {kOutputs, kDrawWords})))
     return failure();
   for (auto [name, value] :
        {std::pair<StringRef, Value>{"sampling is", getSampling()},
         {"changes are", getChanges()},
-        {"masks are", getMasks()},
         {"the result is", getResult()}})
     if (!typeOf(value).getElementType().isInteger(32))
       return emitOpError() << name << " not i32";
+  if (!getMasks().getDefiningOp<TokenMaskOp>())
+    return emitOpError() << "masks are made by no model.token_mask";
   return success();
 }

@@ -50,13 +50,21 @@ def Model_DispatchOp : Model_PlainOp<"dispatch"> {
     stands there, and `places` for each choice its place. Choices of one expert
     ascend.
 
+    With `axes` ranks along them have some of the experts each, the first ones the
+    first rank. Places of a rank's own experts come first, those of all others are
+    the last segment, of which it makes nothing.
+
     **Constraints:**
     - experts are `rows x k x i32`, and so are choices and places
-    - bounds are `E + 1 x i32`
+    - bounds are `E + 1 x i32`, of which E are the router's; with `axes`, `E + 2 x i32`, of which E divide them
   }];
-  let arguments = (ins Model_TensorType:$experts);
+  let arguments = (ins Model_TensorType:$experts, OptionalAttr<StrArrayAttr>:$axes);
   let results = (outs Model_TensorType:$bounds, Model_TensorType:$choices, Model_TensorType:$places);
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Those that a rank has.
+    int64_t countExperts();
+  }];
 }
 
 def Model_GatherOp : Model_PlainOp<"gather", [Pure, Model_Adjoint]> {
@@ -74,27 +82,39 @@ def Model_GatherOp : Model_PlainOp<"gather", [Pure, Model_Adjoint]> {
 }
 
 def Model_GroupedLinearOp : Model_PlainOp<"grouped_linear", [Pure, Model_ParameterProductAdjoint]> {
-  let summary = "x · weightᵀ, each place by its expert's weight";
+  let summary = "x · weightᵀ + bias, each place by its expert's weight";
   let description = [{
     **Constraints:**
-    - x is `rows x k x K x f32` by places, bounds are `E + 1 x i32`, made by `model.dispatch`
+    - x is `rows x k x K x f32` by places, bounds are made by `model.dispatch`, of E experts
     - the weight is static `E x N x K`, N a multiple of 16; the result is `rows x k x N x f32`
+    - the bias is `E x N x f32`
   }];
-  let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$weight);
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$weight,
+                       Optional<Model_TensorType>:$bias);
   let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }
 
-def Model_GroupedGatedLinearOp : Model_PlainOp<"grouped_gated_linear"> {
-  let summary = "activation(x · gateᵀ) * (x · upᵀ), each place by its expert's weights";
+def Model_GroupedGatedLinearOp : Model_Op<"grouped_gated_linear", [Pure, AttrSizedOperandSegments]> {
+  let summary = "activation(x · gateᵀ + gate_bias) * (x · upᵀ + up_bias), each place by its expert's weights";
   let description = [{
+    The activation `clamped_swiglu` (gpt-oss, 2025) is, with g the first sum and u the
+    other, `g' * sigmoid(1.702 * g') * (u' + 1)`, where g' is at most 7, and u' within -7
+    and 7.
+
     **Constraints:**
-    - x, bounds and each weight are those of `model.grouped_linear`, both weights have one type
+    - x, bounds, each weight and each bias are those of `model.grouped_linear`, both weights have one type
+    - both biases are there, or neither
     - the activation is not `identity`
   }];
   let arguments = (ins Model_TensorType:$x, Model_TensorType:$bounds, Model_TensorType:$gate,
-                       Model_TensorType:$up, Model_ActivationAttr:$activation);
+                       Model_TensorType:$up, Optional<Model_TensorType>:$gate_bias,
+                       Optional<Model_TensorType>:$up_bias, Model_ActivationAttr:$activation);
   let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x `,` $bounds `,` $gate `,` $up (`gate_bias` $gate_bias^)? (`up_bias` $up_bias^)?
+    attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 
@@ -102,14 +122,20 @@ def Model_CombineOp : Model_PlainOp<"combine", [Pure, Model_Adjoint]> {
   let summary = "the weighted sum of what a row's experts have made";
   let description = [{
     Row r is the sum over j, ascending, of `weights[r][j]` times place `places[r][j]`
-    of x: in ascending order of experts.
+    of x: in ascending order of experts. With `bounds`, of places of the rank's own
+    experts alone.
 
     **Constraints:**
     - x is `rows x k x K x f32`, places are `rows x k x i32`, made by `model.dispatch`, weights `rows x k x f32`
+    - bounds are there if that has `axes`, made by it
     - the result is `rows x K x f32`
   }];
-  let arguments = (ins Model_TensorType:$x, Model_TensorType:$places, Model_TensorType:$weights);
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$places, Model_TensorType:$weights,
+                       Optional<Model_TensorType>:$bounds);
   let results = (outs Model_TensorType:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::mlir::Value":$places,
+                                 "::mlir::Value":$weights),
+                            [{ build($_builder, $_state, result, x, places, weights, ::mlir::Value()); }]>];
   let hasVerifier = 1;
 }
 

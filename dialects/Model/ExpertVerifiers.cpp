@@ -87,15 +87,23 @@ LogicalResult DispatchOp::verify() {
           expectIntegers(*this, "places", getPlaces(), shapeOf(getExperts()))))
     return failure();
   ArrayRef<int64_t> bounds = shapeOf(getBounds());
-  if (bounds.size() != 1 || isSymbol(bounds[0]) || bounds[0] < 2)
+  const int64_t more = getAxes() ? 2 : 1;
+  if (getAxes() && getAxes()->empty())
+    return emitOpError() << "ranks have experts along no axis";
+  if (bounds.size() != 1 || isSymbol(bounds[0]) || bounds[0] <= more)
     return emitOpError() << "bounds have shape " << text(bounds)
-                         << ", expected [experts + 1]";
-  if (auto route = getExperts().getDefiningOp<RouteOp>();
-      route && shapeOf(route.getLogits())[1] + 1 != bounds[0])
-    return emitOpError() << "bounds are of " << bounds[0] - 1
-                         << " experts, expected "
-                         << shapeOf(route.getLogits())[1];
+                         << ", expected [experts + " << more << "]";
+  if (auto route = getExperts().getDefiningOp<RouteOp>()) {
+    const int64_t all = shapeOf(route.getLogits())[1], own = countExperts();
+    if (getAxes() ? all % own != 0 : all != own)
+      return emitOpError() << "bounds are of " << own << " experts, expected "
+                           << (getAxes() ? "a divisor of " : "") << all;
+  }
   return expectInteger32(*this, "bounds", getBounds());
+}
+
+int64_t DispatchOp::countExperts() {
+  return shapeOf(getBounds())[0] - (getAxes() ? 2 : 1);
 }
 
 LogicalResult GatherOp::verify() {
@@ -121,7 +129,8 @@ static LogicalResult expectExperts(Operation *op, StringRef what, Value weight,
                              << " outputs for each expert, expected a multiple "
                                 "of 16";
   return expectShape(op, what, weight,
-                     {shapeOf(bounds)[0] - 1, shape[1], shapeOf(x)[2]});
+                     {bounds.getDefiningOp<DispatchOp>().countExperts(),
+                      shape[1], shapeOf(x)[2]});
 }
 
 static LogicalResult verifyGrouped(Operation *op, Value x, Value bounds,
@@ -134,9 +143,18 @@ static LogicalResult verifyGrouped(Operation *op, Value x, Value bounds,
                        {kRows, shapeOf(x)[1], shapeOf(weight)[1]});
 }
 
+/// A bias for each output of each expert, if there is one.
+static LogicalResult expectBiases(Operation *op, StringRef what, Value bias,
+                                  Value weight) {
+  return bias ? expectNumbers(op, what, bias, shapeOf(weight).drop_back())
+              : success();
+}
+
 LogicalResult GroupedLinearOp::verify() {
-  return verifyGrouped(*this, getX(), getBounds(), "the weight", getWeight(),
-                       getResult());
+  if (failed(verifyGrouped(*this, getX(), getBounds(), "the weight",
+                           getWeight(), getResult())))
+    return failure();
+  return expectBiases(*this, "the bias", getBias(), getWeight());
 }
 
 LogicalResult GroupedGatedLinearOp::verify() {
@@ -148,7 +166,11 @@ LogicalResult GroupedGatedLinearOp::verify() {
                          << ", expected that of up, " << getUp().getType();
   if (getActivation() == Activation::identity)
     return emitOpError() << "the activation is identity";
-  return success();
+  if (!getGateBias() != !getUpBias())
+    return emitOpError() << "has one bias, expected two or none";
+  if (failed(expectBiases(*this, "the gate's bias", getGateBias(), getGate())))
+    return failure();
+  return expectBiases(*this, "up's bias", getUpBias(), getUp());
 }
 
 LogicalResult CombineOp::verify() {
@@ -159,6 +181,11 @@ LogicalResult CombineOp::verify() {
       failed(expectDispatched(*this, "places", getPlaces(), 2)) ||
       failed(expectNumbers(*this, "weights", getWeights(), {kRows, x[1]})))
     return failure();
+  auto dispatch = getPlaces().getDefiningOp<DispatchOp>();
+  if (dispatch.getAxes().has_value() != bool(getBounds()) ||
+      (getBounds() && getBounds() != dispatch.getBounds()))
+    return emitOpError() << "expected bounds if ranks have some of the experts "
+                            "each, made by the model.dispatch of its places";
   return expectNumbers(*this, "the result", getResult(), {kRows, x[2]});
 }
 

@@ -105,7 +105,9 @@ def Model_QuantizedType : TypeDef<Model_Dialect, "Quantized"> {
 
 def Model_Activation : I32EnumAttr<"Activation", "an element-wise function at the end of a linear", [
     I32EnumAttrCase<"identity", 0>, I32EnumAttrCase<"silu", 1>, I32EnumAttrCase<"gelu", 2>,
-    I32EnumAttrCase<"gelu_tanh", 3>, I32EnumAttrCase<"relu", 4>]> {
+    I32EnumAttrCase<"gelu_tanh", 3>, I32EnumAttrCase<"relu", 4>,
+    // Of gated products only, whose other factor it changes too.
+    I32EnumAttrCase<"clamped_swiglu", 5>]> {
   let cppNamespace = "::baton::model";
   let genSpecializedAttr = 0;
 }
@@ -240,9 +242,10 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     model.program @llama max_seq 512 batch 4 {
     ^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>,
          %sequences: !model.tensor<rows x i32>, %slots: !model.tensor<rows x i32>,
-         %pages: !model.tensor<32 x i32>, %sampling: !model.tensor<outputs x 22 x i32>,
-         %changes: !model.tensor<18432 x i32>, %masks: !model.tensor<20 x i32>):
+         %pages: !model.tensor<32 x i32>, %sampling: !model.tensor<outputs x 28 x i32>,
+         %changes: !model.tensor<18432 x i32>):
       ...
+      %masks = model.token_mask %sampling : ...
       %draws = model.sample %logits, %sampling, %changes, %masks : ...
       model.return %logits, %draws : !model.tensor<outputs x 131 x f32>, !model.tensor<outputs x 42 x i32>
     }
@@ -255,12 +258,12 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
 
     `sequences` says of which sequence a row is, and `positions` where in it;
     `pages` has a line for each sequence: the pages in which its keys and values lie,
-    64 positions each. `slots` are the places in them to which rows go. `sampling`,
-    `changes` and `masks` say what is drawn from logits.
+    64 positions each. `slots` are the places in them to which rows go. `sampling` and
+    `changes` say what is drawn from logits.
 
     **Constraints:**
     - `max_seq` is at least 1 and at most 2^24
-    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them, the pages, and `outputs x 22 x i32` and two vectors of i32 for `model.sample`
+    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`; of a batch four of them, the pages, and `outputs x 28 x i32` and a vector of i32 for `model.sample`
     - a batch is at least 1, at most 65536, and does not train
     - `inputs` is bf16; a program that trains has none
     - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training
@@ -353,7 +356,8 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     `i / size * stride + offset + i % size`. So parts of a fused projection are
     parameters of their own, laid out as the program wants them.
 
-    Of names with `{expert}` index e of dimension 0 is the tensor of expert e.
+    Of names with `{expert}` index e of dimension 0 is the tensor of expert e; that is
+    a vector or a matrix, and what is said of the dimensions of others is said of its.
 
     `plus` is added to every element (some models store norm weights less one).
 
@@ -364,9 +368,9 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     **Constraints:**
     - there is at least one name, none empty
     - the type is static, with floating-point elements
-    - `transposed` needs two dimensions
+    - `transposed` needs two dimensions, besides that of experts
     - `{layer}` occurs only inside a stack
-    - `{expert}` is in all names or in none, and needs three dimensions, not transposed, without blocks or shards
+    - `{expert}` is in all names or in none, and needs one or two dimensions more; of tensors that are transposed or in blocks shards have whole experts
     - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block
     - `plus` is finite, and not zero only for one dimension
     - a shard is of a dimension, over axes that no other one is over, at least one
@@ -603,25 +607,30 @@ def Model_LastRowsOp : Model_PlainOp<"last_rows"> {
 // Attention
 //===----------------------------------------------------------------------===//
 
-def Model_AttentionOp : Model_PlainOp<"attention"> {
+def Model_AttentionOp : Model_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let summary = "causal attention of query rows over key and value states";
   let description = [{
     `softmax(cap(q · kᵀ · scale)) · v` with `cap(s) = softcap · tanh(s / softcap)`
     when softcap is not 0. Query head h reads key/value head h / (H / G). With
-    `gate`, the result is gated as by `model.gate`. attention-fusion makes it
-    from its primitive form.
+    `gate`, the result is gated as by `model.gate`; `sinks` are those of
+    `model.softmax`, one for each query head. attention-fusion makes it from its
+    primitive form.
 
     **Constraints:**
     - q is `rows x H x D`, k is `kv x G x D`, v is `kv x G x E`; the result is `rows x H x E`; all f32
     - G divides H
     - the gate is `rows x H` or `rows x H x E`
+    - sinks are `H x f32`
     - scale is finite; softcap is not negative; window is 0 (none) or at least 1
   }];
   let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
-                       Optional<Model_TensorType>:$gate,
+                       Optional<Model_TensorType>:$gate, Optional<Model_TensorType>:$sinks,
                        F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
                        DefaultValuedAttr<I64Attr, "0">:$window);
   let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v (`,` $gate^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 
@@ -710,7 +719,25 @@ def Model_MaskOp : Model_PlainOp<"mask", [Pure, Model_Adjoint]> {
   let hasVerifier = 1;
 }
 
-def Model_SoftmaxOp : Model_Unary<"softmax", "exp(x - max) / sum, over the last dimension">;
+def Model_SoftmaxOp : Model_Op<"softmax", [Pure, Model_Adjoint]> {
+  let summary = "exp(x - max) / sum, over the last dimension";
+  let description = [{
+    With `sinks` each row of x, of which dimension 0 is heads, has its head's sink as
+    one more element, which is left out of the result: a row need not attend to
+    anything (gpt-oss, 2025).
+
+    **Constraints:**
+    - operand and result have the same type
+    - elements are floating-point
+    - sinks are `H x f32` for x of H heads, which is not trained then
+  }];
+  let arguments = (ins Model_TensorType:$x, Optional<Model_TensorType>:$sinks);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
 
 //===----------------------------------------------------------------------===//
 // Element-wise

@@ -22,13 +22,6 @@ using namespace baton::model;
 // Structure
 //===----------------------------------------------------------------------===//
 
-/// One of i32 whose size is a number.
-static bool isIntegerVector(Value value) {
-  auto type = dyn_cast<StepTensorType>(value.getType());
-  return type && type.getElementType().isInteger(32) &&
-         type.getShape().size() == 1 && !isSymbol(type.getDimension(0));
-}
-
 LogicalResult ProgramOp::verify() {
   int64_t maxSeq = getMaxSeqAttr().getInt();
   if (maxSeq < 1 || maxSeq > (1 << 24))
@@ -61,18 +54,13 @@ LogicalResult ProgramOp::verify() {
     auto sampling = tokens.withShape({kOutputs, kSamplingWords});
     auto changes =
         tokens.withShape({int64_t(*sequences) * countChanges() * kChangeWords});
-    // How many tokens masks are of, model.sample knows.
-    const bool hasMasks =
-        block.getNumArguments() == 8 && isIntegerVector(block.getArgument(7));
-    if (!hasMasks || ValueRange(block.getArguments().drop_back()).getTypes() !=
-                         TypeRange({tokens, tokens, tokens, tokens, pages,
-                                    sampling, changes}))
+    if (block.getArgumentTypes() !=
+        TypeRange({tokens, tokens, tokens, tokens, pages, sampling, changes}))
       return emitOpError() << "the body takes tokens, positions, sequences and "
                               "slots of type "
                            << tokens << ", pages of type " << pages
                            << ", sampling of type " << sampling
-                           << ", changes of type " << changes
-                           << ", and masks, a vector of i32";
+                           << ", and changes of type " << changes;
     return success();
   }
   if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)
@@ -252,10 +240,15 @@ static LogicalResult verifyExperts(ParameterOp op) {
     if (!source.getValue().contains(kExpert))
       return op.emitOpError()
              << "'" << source.getValue() << "' names no expert, as others do";
-  if (shapeOf(op.getResult()).size() != 3 || op.getTransposed() ||
-      op.getBlocks() || op.getShards())
-    return op.emitOpError() << "tensors of experts are matrices, neither "
-                               "transposed nor cut";
+  const size_t rank = shapeOf(op.getResult()).size();
+  if (rank < 2 || rank > 3)
+    return op.emitOpError() << "tensors of experts are vectors or matrices";
+  if (!op.getShards() || (!op.getTransposed() && !op.getBlocks()))
+    return success();
+  for (auto shard : op.getShardsAttr().getAsRange<ShardAttr>())
+    if (shard.getDimension() != 0)
+      return op.emitOpError() << "tensors of experts that are transposed or in "
+                                 "blocks are not cut";
   return success();
 }
 
@@ -274,7 +267,9 @@ LogicalResult ParameterOp::verify() {
       failed(expectWeight(*this, "the type", getResult())) ||
       failed(verifyBlocksOfWeights(*this)) || failed(verifyExperts(*this)))
     return failure();
-  if (getTransposed() && shapeOf(getResult()).size() != 2)
+  // Of experts' tensors what follows is said of each.
+  const unsigned first = isOfExperts();
+  if (getTransposed() && shapeOf(getResult()).size() != 2 + first)
     return emitOpError() << "transposed needs two dimensions";
   if (getShards() && failed(verifyShards(*this)))
     return failure();
@@ -282,7 +277,7 @@ LogicalResult ParameterOp::verify() {
     if (blocks->size() != 3 || shapeOf(getResult()).empty())
       return emitOpError() << "blocks are a size, a stride and an offset of "
                               "rows";
-    int64_t rows = getWholeShape()[0];
+    int64_t rows = getWholeShape()[first];
     int64_t size = (*blocks)[0], stride = (*blocks)[1], offset = (*blocks)[2];
     if (size < 1 || rows % size)
       return emitOpError() << "blocks of " << size << " rows do not make "
@@ -300,10 +295,11 @@ LogicalResult ParameterOp::verify() {
 
 SmallVector<int64_t> ParameterOp::getStoredShape() {
   SmallVector<int64_t> shape = getWholeShape();
+  const unsigned first = isOfExperts();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks())
-    shape[0] = shape[0] / (*blocks)[0] * (*blocks)[1];
+    shape[first] = shape[first] / (*blocks)[0] * (*blocks)[1];
   if (getTransposed())
-    std::swap(shape[0], shape[1]);
+    std::swap(shape[first], shape[first + 1]);
   return shape;
 }
 
@@ -377,8 +373,17 @@ static LogicalResult verifyWeight(Operation *op, StringRef what, Value x,
   return expectFloat32(op, "the result", result);
 }
 
+/// Of one factor of a gated product, and the other.
+static LogicalResult expectOwnActivation(Operation *op, Activation activation) {
+  if (activation == Activation::clamped_swiglu)
+    return op->emitOpError() << "the activation clamped_swiglu is one of gated "
+                                "products";
+  return success();
+}
+
 LogicalResult LinearOp::verify() {
-  if (failed(expectRowsByWidth(*this, getX())) ||
+  if (failed(expectOwnActivation(*this, getActivation())) ||
+      failed(expectRowsByWidth(*this, getX())) ||
       failed(
           verifyWeight(*this, "the weight", getX(), getWeight(), getResult())))
     return failure();
@@ -506,6 +511,16 @@ LogicalResult GateOp::verify() {
   return verifyGated(*this, getX(), getGate());
 }
 
+LogicalResult SoftmaxOp::verify() {
+  if (failed(verifySameTypeUnary(*this, getX(), getResult())))
+    return failure();
+  if (!getSinks())
+    return success();
+  if (failed(expectRank(*this, "x", getX(), 3)))
+    return failure();
+  return verifySinks(*this, getSinks(), shapeOf(getX())[0]);
+}
+
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this, kKv)))
     return failure();
@@ -549,6 +564,8 @@ LogicalResult MaskOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult ActivateOp::verify() {
+  if (failed(expectOwnActivation(*this, getActivation())))
+    return failure();
   return verifySameTypeUnary(*this, getX(), getResult());
 }
 LogicalResult ScaleOp::verify() {

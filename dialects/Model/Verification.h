@@ -221,6 +221,13 @@ inline LogicalResult verifyGate(Operation *op, Value gate,
   return expectFloat32(op, "the gate", gate);
 }
 
+/// One for each query head.
+inline LogicalResult verifySinks(Operation *op, Value sinks, int64_t heads) {
+  if (failed(expectShape(op, "sinks", sinks, {heads})))
+    return failure();
+  return expectFloat32(op, "sinks", sinks);
+}
+
 /// x [rows, heads, dim], and a gate for each of its heads or elements.
 inline LogicalResult verifyGated(Operation *op, Value x, Value gate) {
   if (failed(expectHeads(op, "x", x)))
@@ -275,8 +282,10 @@ template <typename OpT> LogicalResult verifyAttended(OpT op) {
                       {kRows, shapeOf(op.getQ())[1], shapeOf(op.getV())[2]})) ||
       failed(expectFloat32(op, "the result", result)))
     return failure();
-  return op.getGate() ? verifyGate(op, op.getGate(), shapeOf(result))
-                      : success();
+  if (op.getGate() && failed(verifyGate(op, op.getGate(), shapeOf(result))))
+    return failure();
+  return op.getSinks() ? verifySinks(op, op.getSinks(), shapeOf(op.getQ())[1])
+                       : success();
 }
 
 /// That no result of a program that decodes depends on how a prompt is cut into

@@ -42,7 +42,7 @@ private:
   Stored stored;
   bool hiddenStates;
   IRRewriter rewriter;
-  Value positions, sequenceOfRow, slots, pages, sampling, changes, masks;
+  Value positions, sequenceOfRow, slots, pages, sampling, changes;
 };
 
 } // namespace
@@ -61,10 +61,6 @@ void BatchFormer::addArguments() {
   changes = block.addArgument(
       indices.withShape({sequences * program.countChanges() * kChangeWords}),
       location);
-  const int64_t vocabulary =
-      typeOf(block.getTerminator()->getOperand(0)).getDimension(1);
-  masks = block.addArgument(
-      indices.withShape({sequences * maskWords(vocabulary)}), location);
   program.setBatch(sequences);
 }
 
@@ -82,8 +78,8 @@ void BatchFormer::attendToPages() {
   for (auto op : program.all<AttentionOp>()) {
     rewriter.setInsertionPoint(op);
     auto paged = rewriter.create<PagedAttentionOp>(
-        op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(),
-        op.getGate(), positions, sequenceOfRow, pages, op.getScaleAttr(),
+        op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(), positions,
+        sequenceOfRow, pages, op.getGate(), op.getSinks(), op.getScaleAttr(),
         op.getSoftcapAttr(), op.getWindowAttr());
     paged->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, paged);
@@ -96,10 +92,14 @@ void BatchFormer::sample() {
   Value logits = end.getOperand(0);
   // A stage ends with what it sends.
   rewriter.setInsertionPointAfterValue(logits);
+  auto type = typeOf(sampling);
+  const int64_t words = maskWords(typeOf(logits).getDimension(1));
+  auto masks = rewriter.create<TokenMaskOp>(
+      NameLoc::get(rewriter.getStringAttr("token_mask")),
+      type.withShape({kOutputs, words}), sampling);
   auto draws = rewriter.create<SampleOp>(
       NameLoc::get(rewriter.getStringAttr("sample")),
-      typeOf(sampling).withShape({kOutputs, kDrawWords}), logits, sampling,
-      changes, masks);
+      type.withShape({kOutputs, kDrawWords}), logits, sampling, changes, masks);
   rewriter.modifyOpInPlace(end, [&] {
     end.getOperandsMutable().assign({logits, draws.getResult()});
   });

@@ -20,13 +20,14 @@ def BatchForm : Pass<"batch-form", "::mlir::ModuleOp"> {
     ```mlir
     model.program @p max_seq 128 batch 4 {
     ^bb0(%tokens, %positions, %sequences, %slots: !model.tensor<rows x i32>,
-         %pages: !model.tensor<8 x i32>, %sampling: !model.tensor<outputs x 22 x i32>,
-         %changes: !model.tensor<13824 x i32>, %masks: !model.tensor<4 x i32>):
+         %pages: !model.tensor<8 x i32>, %sampling: !model.tensor<outputs x 28 x i32>,
+         %changes: !model.tensor<13824 x i32>):
       ...
       %k = model.paged_append %a at %slots to "k"
       %v = model.paged_append %b at %slots to "v"
       %y = model.paged_attention %q, %k, %v, %positions, %sequences, %pages
       ...
+      %masks = model.token_mask %sampling
       %draws = model.sample %logits, %sampling, %changes, %masks
       model.return %logits, %draws
     ```

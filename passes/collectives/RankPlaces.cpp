@@ -19,6 +19,9 @@ RankPlaces::RankPlaces(PlanBuilder &plan, model::ProgramOp model,
     if (auto parameter = dyn_cast<model::ParameterOp>(op))
       if (model::ShardAttr shard = tokensOf(parameter.getResult()))
         shards.insert(shard);
+    if (auto dispatch = dyn_cast<model::DispatchOp>(op))
+      if (model::ShardAttr shard = expertsOf(dispatch))
+        shards.insert(shard);
   });
   if (shards.empty())
     return;
@@ -41,6 +44,15 @@ model::ShardAttr RankPlaces::ranksOf(ArrayAttr axes) const {
   int64_t ranks =
       mesh.countRanks(llvm::to_vector(axes.getAsRange<StringAttr>()));
   return model::ShardAttr::get(axes.getContext(), 0, ranks, axes, 1, {});
+}
+
+model::ShardAttr RankPlaces::expertsOf(model::DispatchOp dispatch) const {
+  ArrayAttr axes = dispatch.getAxesAttr();
+  if (!axes)
+    return {};
+  return model::ShardAttr::get(
+      axes.getContext(), 0, dispatch.countExperts() * ranksOf(axes).getExtent(),
+      axes, 1, {});
 }
 
 model::ShardAttr RankPlaces::tokensOf(Value table) {

@@ -1,9 +1,9 @@
 //===- RankPlaces.h - what a rank's tasks know of its place ---------------===//
 //
 // All ranks run one plan. Where a task depends on which rank it is of (whose
-// tokens a part of the vocabulary has, who adds a term that all have), it reads
-// two numbers that the runtime writes before the first step: which index the
-// rank's part begins with, and how many it has.
+// tokens a part of the vocabulary has, who adds a term that all have, which of
+// the experts are there), it reads two numbers that the runtime writes before
+// the first step: which index the rank's part begins with, and how many it has.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +29,9 @@ public:
   /// The shard of a table's rows, that is, of its tokens; null if all ranks
   /// have all.
   static model::ShardAttr tokensOf(mlir::Value table);
+
+  /// The shard of a mixture's experts; null if all ranks have all.
+  model::ShardAttr expertsOf(model::DispatchOp dispatch) const;
 
   /// States that tasks read where a rank's part begins, and its size: the
   /// pointer to both.

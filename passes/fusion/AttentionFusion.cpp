@@ -29,6 +29,8 @@ struct Viewed {
 /// What model.attention needs to know.
 struct Match {
   Viewed q, k, v;
+  /// Or null.
+  Value sinks;
   float scale = 1.0f, softcap = 0.0f;
   int64_t window = 0;
   /// Has the value that the attention op replaces.
@@ -138,6 +140,7 @@ static std::optional<std::string> match(MatmulOp weighted, Match &found) {
            "' has other users";
 
   auto softmax = weighted.getLhs().getDefiningOp<SoftmaxOp>();
+  found.sinks = softmax.getSinks();
   auto mask = softmax.getX().getDefiningOp<MaskOp>();
   if (!mask)
     return "the scores have no causal mask";
@@ -215,7 +218,7 @@ Outcome fusion::fuseAttention(RewriterBase &rewriter, SoftmaxOp softmax) {
   rewriter.setInsertionPoint(found.result);
   auto attention = rewriter.create<AttentionOp>(
       found.result.getLoc(), found.result.getType(), found.q.source,
-      found.k.source, found.v.source, /*gate=*/Value(),
+      found.k.source, found.v.source, /*gate=*/Value(), found.sinks,
       rewriter.getF32FloatAttr(found.scale),
       rewriter.getF32FloatAttr(found.softcap),
       rewriter.getI64IntegerAttr(found.window));

@@ -360,9 +360,9 @@ static bool allows(AccessAttr access, Role role, bool written, bool isFlagged) {
     return false;
   if (written)
     // What others may read was written.
-    return role != Role::PartialOutput || access.getMay();
+    return !bodies::isPartial(role) || access.getMay();
   if (access.getMay())
-    return role == Role::PartialInput;
+    return bodies::isPartial(role);
   return !access.getCondition() || (role == Role::Accumulated && isFlagged);
 }
 
@@ -392,7 +392,7 @@ PlanVerifier::touchedBy(PhaseOp phase, CallOp call,
                 (operand.role != Role::Accumulated || mayAdd);
   return TouchedByCall{address.getBuffer(), plan.relations().known(*elements),
                        bodies::isWritten(operand.role), isRead,
-                       touched->isExact && operand.role != Role::PartialOutput};
+                       touched->isExact && !bodies::isPartial(operand.role)};
 }
 
 LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,

@@ -12,7 +12,8 @@ using namespace baton::event;
 using namespace baton::tasks;
 
 KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
-                                    unsigned readerRank) {
+                                    unsigned readerRank,
+                                    std::optional<Tables::Reading> reading) {
   BufferOp buffer = plan.lookUpBuffer(write.getBuffer());
   unsigned rank = buffer.getExtents().getNumResults();
   Conjunction elements(readerRank, rank);
@@ -20,7 +21,7 @@ KnownRelation PlanVerifier::touched(PhaseOp writer, AccessAttr write,
   SmallVector<unsigned> task = freshColumns(elements, writer.getRank());
   RelationMemo &memo = plan.relations();
   // One task's entries may be any; those of all tasks together are known.
-  auto box = plan.tableFacts().cover(writer, write);
+  auto box = plan.tableFacts().cover(writer, write, reading);
   if (!box)
     return memo.empty(readerRank, rank);
   bool described = requireInside(elements, writer.getGrid(), task) &&
@@ -99,7 +100,10 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
                          << taskName(reader, problem.second.domain) << " with "
                          << symbolNames(problem.second.symbols));
   };
-  auto passBy = [&](PhaseOp writer) -> LogicalResult {
+  auto passBy = [&](PhaseOp writer, bool isSameIteration) -> LogicalResult {
+    std::optional<Tables::Reading> reading;
+    if (isSameIteration)
+      reading = {reader, read};
     for (AccessAttr write : writer.getAccessAttrs()) {
       if (!write.getWrite() || write.getBuffer() == read.getBuffer())
         continue;
@@ -127,7 +131,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
     for (AccessAttr write : writer.getAccessAttrs())
       if (write.getWrite() && write.getBuffer() == read.getBuffer() &&
           (read.getMay() || isSure(writer, write)))
-        open = memo.subtract(open, touched(writer, write, reader.getRank()));
+        open = memo.subtract(open,
+                             touched(writer, write, reader.getRank(), reading));
     return success();
   };
 
@@ -141,6 +146,7 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
   for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
     if (inSegment(phase))
       path.push_back(phase);
+  const size_t numSameIteration = path.size();
   // Iterations of one segment work on copies of their own; those of an earlier
   // one on all copies, if there are as many.
   bool layered = isLayered(buffer);
@@ -153,8 +159,8 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
         (!layered || HappensBefore::segmentOf(phase).getRepeat() ==
                          uint64_t(buffer.getLayers())))
       path.push_back(phase);
-  for (PhaseOp phase : path) {
-    if (failed(passBy(phase)))
+  for (auto [i, phase] : llvm::enumerate(path)) {
+    if (failed(passBy(phase, i < numSameIteration)))
       return failure();
     if (memo.isEmpty(open))
       return success();

@@ -191,8 +191,10 @@ private:
     return plan.relations().sample(plan.relations().known(conjunction));
   }
 
-  /// Elements in an access of some task, under free coordinates of a reader.
-  KnownRelation touched(PhaseOp phase, AccessAttr access, unsigned readerRank);
+  /// Elements in an access of some task, under free coordinates of a reader;
+  /// with `reading`, of the same iteration, of those that it may read.
+  KnownRelation touched(PhaseOp phase, AccessAttr access, unsigned readerRank,
+                        std::optional<Tables::Reading> reading = std::nullopt);
   /// Elements of `victim` whose bytes a write to another buffer may change.
   KnownRelation clobbered(PhaseOp writer, AccessAttr write, BufferOp victim,
                           Overlap overlap, unsigned readerRank, Detail closest);

@@ -2,6 +2,8 @@
 
 #include "passes/proof/Tables.h"
 
+#include "passes/proof/HappensBefore.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -200,8 +202,34 @@ Tables::segmentOf(PhaseOp phase, AccessAttr access, unsigned dimension) const {
   return std::nullopt;
 }
 
+bool Tables::staysBelow(Reading reading, unsigned dimension, TableOp table,
+                        AffineExpr places) const {
+  // Values ascend from the least one, so that only the end of what is read
+  // counts: [.., v(b)) lies below v(places) wherever b is at most that.
+  unsigned rank = reading.phase.getRank();
+  auto number =
+      dyn_cast<AffineDimExpr>(reading.access.getHigh().getResult(dimension));
+  if (!number || number.getPosition() < rank)
+    return false;
+  SmallVector<AddressAttr> entries(reading.phase.getEntryAttrs());
+  AddressAttr end = entries[number.getPosition() - rank];
+  if (end.getBuffer() != table.getBufferAttr())
+    return false;
+  Conjunction above(rank, 0);
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  if (!requireInside(above, reading.phase.getGrid(), task))
+    return false;
+  auto place = above.flatten(end.getIndex().getResult(0), task),
+       most = above.flatten(places, {});
+  if (!place || !most)
+    return false;
+  above.less(*most, *place);
+  return Relation(above).isEmpty();
+}
+
 std::optional<std::pair<AffineMap, AffineMap>>
-Tables::cover(PhaseOp phase, AccessAttr access) const {
+Tables::cover(PhaseOp phase, AccessAttr access,
+              std::optional<Reading> reading) const {
   unsigned rank = phase.getRank();
   MLIRContext *context = phase.getContext();
   SmallVector<AffineExpr> low(access.getLow().getResults()),
@@ -229,8 +257,10 @@ Tables::cover(PhaseOp phase, AccessAttr access) const {
       return constant && constant.getValue() == 0;
     };
     if (segment->high) {
+      // As many tasks as segments; or the reader stays where there are some.
       if (distanceBetween(segment->low, segment->high, rank) != 1 ||
-          !isZero(tasks + 1 - places))
+          (!isZero(tasks + 1 - places) &&
+           !(reading && staysBelow(*reading, j, segment->table, tasks))))
         return std::nullopt;
       end = end - 1;
     } else if (!isZero(tasks - places) || !isZero(places - (end - least))) {

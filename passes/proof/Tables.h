@@ -8,7 +8,9 @@
 //   places are equal; of different places they differ, if the table is
 //   distinct, or ascend with the places, if it is a partition.
 // - cover: tasks for all places of a partition, or of a distinct table with as
-//   many values as its range, have all of the range between them.
+//   many values as its range, have all of the range between them. Tasks for the
+//   first n places of a partition have all up to its value n, and so all that
+//   is in segments of these places.
 //
 // The first two make relations smaller that may be too large: conflicts, and
 // what is read. The third makes one larger that may be too small: what has been
@@ -57,10 +59,17 @@ public:
   /// Whether `apart` says anything of two phases.
   bool mayBeApart(event::PhaseOp first, event::PhaseOp second) const;
 
+  /// An access that is held against others.
+  struct Reading {
+    event::PhaseOp phase;
+    event::AccessAttr access;
+  };
   /// A box without entries that the tasks of a phase, all together, touch with
-  /// this access. Nothing if entries leave that open.
+  /// this access. Nothing if entries leave that open. With `reading`, of the
+  /// same iteration, a box of which they touch what that reads of it.
   std::optional<std::pair<mlir::AffineMap, mlir::AffineMap>>
-  cover(event::PhaseOp phase, event::AccessAttr access) const;
+  cover(event::PhaseOp phase, event::AccessAttr access,
+        std::optional<Reading> reading = std::nullopt) const;
 
   /// An interval of indices.
   struct Interval {
@@ -84,6 +93,10 @@ private:
   std::optional<Segment> segmentOf(event::PhaseOp phase,
                                    event::AccessAttr access,
                                    unsigned dimension) const;
+  /// Whether all that a task reads in a dimension lies in segments of the first
+  /// `places` places of a partition.
+  bool staysBelow(Reading reading, unsigned dimension, event::TableOp table,
+                  mlir::AffineExpr places) const;
   /// Whether tasks of both phases read one instance.
   bool shareInstance(event::TableOp table, event::PhaseOp first,
                      event::PhaseOp second, Distance distance) const;

@@ -67,6 +67,17 @@ baton::sharding::deriveFactors(const Rule &rule,
   return factors;
 }
 
+/// A result that is partial over a term's axes, too, in the mesh's order.
+static PlacementAttr withMorePartial(PlacementAttr result, PlacementAttr term,
+                                     MeshOp mesh) {
+  SmallVector<StringAttr> axes;
+  for (auto axis : mesh.getNames().getAsRange<StringAttr>())
+    if (llvm::is_contained(result.getPartialAxes(), axis) ||
+        llvm::is_contained(term.getPartialAxes(), axis))
+      axes.push_back(axis);
+  return result.withPartial(term.getReduction(), axes);
+}
+
 std::optional<SmallVector<PlacementAttr>>
 baton::sharding::deriveResults(const Rule &rule,
                                ArrayRef<PlacementAttr> operands,
@@ -79,16 +90,17 @@ baton::sharding::deriveResults(const Rule &rule,
   for (const FactorLists &tensor : rule.results)
     derived.push_back(computedPlacement(tensor, *factors, rule, mesh));
   // Where results are nothing but sums of their terms, these may be partial.
-  bool onlyTerms = !rule.terms.empty() && rule.terms.size() == operands.size();
-  if (onlyTerms && operands.front().isPartial())
+  PlacementAttr term;
+  if (rule.isLinear)
+    term = operands[rule.terms.front()];
+  if (term && term.isPartial())
     for (PlacementAttr &result : derived)
-      result = result.withPartial(operands.front().getReduction(),
-                                  operands.front().getPartialAxes());
+      result = withMorePartial(result, term, mesh);
   for (auto [i, operand] : llvm::enumerate(operands)) {
     bool isTerm = llvm::is_contained(rule.terms, i);
     ArrayRef<StringAttr> expected;
     if (isTerm)
-      expected = derived.front().getPartialAxes();
+      expected = (term ? term : derived.front()).getPartialAxes();
     if (operand.getPartialAxes() != expected ||
         (!expected.empty() && operand.getReduction() != Reduction::sum)) {
       emitError() << "operand " << i << " is placed " << operand

@@ -126,17 +126,18 @@ void Inserter::bring(OpOperand &operand, PlacementAttr to) {
   operand.set(result);
 }
 
-/// Where all operands are parts of sums that nothing else reads and lie alike,
-/// the op adds parts where they lie, and the sum over ranks comes after it.
+/// Where all terms of an op are parts of sums that nothing else reads and lie
+/// alike, the op adds parts where they lie, and the sum over ranks comes after
+/// it.
 bool Inserter::passPartials(Operation *op, const Rule &rule) {
-  if (rule.terms.empty() || rule.terms.size() != op->getNumOperands() ||
-      !lies[op->getOperand(0)].isPartial())
+  if (!rule.isLinear || !lies[op->getOperand(rule.terms.front())].isPartial())
     return false;
   SmallVector<PlacementAttr> operands;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(lies[operand]);
-    for (Operation *user : operand.getUsers())
-      if (user != op)
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isTerm = llvm::is_contained(rule.terms, operand.getOperandNumber());
+    operands.push_back(isTerm ? lies[operand.get()] : wanted(operand));
+    for (Operation *user : operand.get().getUsers())
+      if (isTerm && user != op)
         return false;
   }
   auto results = deriveResults(rule, operands, {}, mesh,
@@ -152,15 +153,19 @@ void Inserter::visit(Operation *op) {
   std::optional<Rule> rule;
   if (hasRule(op->getName().getStringRef()))
     rule = ruleOf(op);
-  if (!rule || !passPartials(op, *rule)) {
-    for (OpOperand &operand : op->getOpOperands()) {
-      PlacementAttr to = wanted(operand);
-      // A term of a sum that is partial is one of its parts.
-      if (rule && llvm::is_contained(rule->terms, operand.getOperandNumber()))
-        to = to.withPartial(Reduction::sum,
-                            lies[op->getResult(0)].getPartialAxes());
-      bring(operand, to);
-    }
+  bool passes = rule && passPartials(op, *rule);
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isTerm =
+        rule && llvm::is_contained(rule->terms, operand.getOperandNumber());
+    if (passes && isTerm)
+      continue;
+    PlacementAttr to = wanted(operand);
+    // A term of a sum that is partial is one of its parts; one that results
+    // are linear in is not, whatever else they are sums over.
+    if (isTerm && !rule->isLinear)
+      to = to.withPartial(Reduction::sum,
+                          lies[op->getResult(0)].getPartialAxes());
+    bring(operand, to);
   }
   for (Region &region : op->getRegions())
     for (Block &block : region)

@@ -150,6 +150,12 @@ static bool isTraining(Operation *op) {
   return (program ? program : op->getParentOfType<ProgramOp>()).getTraining();
 }
 
+/// A value of places, which are cut as experts are.
+static bool isOfPlaces(Value value) {
+  return isa_and_nonnull<GatherOp, GroupedLinearOp, GroupedGatedLinearOp>(
+      value.getDefiningOp());
+}
+
 /// The type of what a rank has of a value: over axes of the batch, its rows
 /// are all that its program knows of; over others, they are a part of them.
 /// Null, with an error at `op`, where that is cut which is no rows.
@@ -170,7 +176,8 @@ static StepTensorType localType(Operation *op, Value value, MeshOp mesh) {
       if (!mesh.isBatch(axis))
         axes.push_back(axis);
     int64_t ranks = mesh.countRanks(axes);
-    if (ranks == 1)
+    // Any number of all places may be those of a rank's experts.
+    if (ranks == 1 || isOfPlaces(value))
       continue;
     if (size != kRows || isa<ProgramOp>(op) || !isTraining(op)) {
       op->emitOpError() << "cannot be localized: axis " << axes.front()
@@ -402,6 +409,7 @@ private:
   LogicalResult note(Operation *op, ValueRange values);
   WalkResult look(Operation *op);
   void setTypes();
+  void keepOwnExperts();
   void moveParts();
   void dropGradientSums();
   void dropGathers();
@@ -468,6 +476,29 @@ void Localizer::setTypes() {
     parameter.setShardsAttr(shards);
   for (auto [value, type] : types)
     value.setType(type);
+}
+
+/// Where ranks have some of the experts each, they have places for those, and
+/// add up what these have made.
+void Localizer::keepOwnExperts() {
+  program.walk([&](GroupedLinearOp op) {
+    auto parameter = op.getWeight().getDefiningOp<ParameterOp>();
+    if (!parameter || !parameter.getShards())
+      return;
+    SmallVector<Attribute> axes;
+    for (auto shard : parameter.getShardsAttr().getAsRange<ShardAttr>())
+      if (shard.getDimension() == 0)
+        llvm::append_range(axes, shard.getAxes());
+    if (axes.empty())
+      return;
+    auto dispatch = op.getBounds().getDefiningOp<DispatchOp>();
+    Value bounds = dispatch.getBounds();
+    dispatch.setAxesAttr(ArrayAttr::get(op.getContext(), axes));
+    bounds.setType(typeOf(bounds).withShape(
+        {typeOf(parameter.getResult()).getDimension(0) + 2}));
+    for (Operation *user : dispatch.getPlaces().getUsers())
+      cast<CombineOp>(user).getBoundsMutable().assign(bounds);
+  });
 }
 
 void Localizer::moveParts() {
@@ -543,6 +574,7 @@ LogicalResult Localizer::run() {
           .wasInterrupted())
     return failure();
   setTypes();
+  keepOwnExperts();
   if (program.getBody()
           .walk([](Operation *op) { return WalkResult(expectEpsilon(op)); })
           .wasInterrupted())

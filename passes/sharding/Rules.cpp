@@ -76,6 +76,8 @@ std::string Rule::text() const {
             llvm::join(llvm::map_range(
                            terms, [](unsigned i) { return std::to_string(i); }),
                        " ");
+  if (isLinear && terms.size() != operands.size())
+    text += ", linear in them";
   std::string sizes;
   for (const Factor &factor : factors)
     if (factor.size)
@@ -185,6 +187,12 @@ RuleWriter &RuleWriter::expanded(StringRef letters) {
 }
 RuleWriter &RuleWriter::terms(ArrayRef<unsigned> operands) {
   rule.terms.assign(operands.begin(), operands.end());
+  rule.isLinear = !operands.empty() && operands.size() == op->getNumOperands();
+  return *this;
+}
+RuleWriter &RuleWriter::linear(ArrayRef<unsigned> operands) {
+  terms(operands);
+  rule.isLinear = true;
   return *this;
 }
 

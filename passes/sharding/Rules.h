@@ -54,6 +54,9 @@ struct Rule {
   llvm::SmallVector<FactorLists> operands, results;
   /// Operands that results are sums of, so that a partial one is none too many.
   llvm::SmallVector<unsigned> terms;
+  /// Whether results are linear in their terms, and have no others: then they
+  /// are partial where the terms are. So it is where all operands are terms.
+  bool isLinear = false;
 
   /// `bs k, n k -> bs n; sum k; k=60 n=96`
   std::string text() const;
@@ -86,6 +89,8 @@ public:
   RuleWriter &own(llvm::StringRef letters);
   RuleWriter &expanded(llvm::StringRef letters);
   RuleWriter &terms(llvm::ArrayRef<unsigned> operands);
+  /// Terms that results are linear in, whatever the other operands are.
+  RuleWriter &linear(llvm::ArrayRef<unsigned> operands);
 
   /// Sizes come from types.
   std::optional<Rule> finish();

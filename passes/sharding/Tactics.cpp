@@ -142,6 +142,23 @@ static LogicalResult shardVocabulary(Propagation &propagation, Operation *op,
   return success();
 }
 
+/// The inside of experts, of which panels of 16 outputs are the least.
+static LogicalResult shardInside(Propagation &propagation, GroupedLinearOp op,
+                                 StringAttr axis) {
+  constexpr int64_t panel = 16;
+  Value weight = op.getWeight();
+  int64_t ranks = propagation.getMesh().getSize(axis);
+  for (const Sharding::Use &use : propagation.shardingsOf(weight)[2].axes)
+    ranks *= propagation.getMesh().getSize(use.axis);
+  int64_t width = dimensionOf(weight, 2);
+  if (width % (ranks * panel))
+    return op.emitOpError()
+           << "cannot be sharded by tactic 'tensor': experts are " << width
+           << " wide inside, which " << ranks << " ranks along axis " << axis
+           << " cannot cut into multiples of " << panel;
+  return propagation.seed(op, weight, 2, axis, false);
+}
+
 static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
   ProgramOp program = propagation.getProgram();
   LinearOp projection = findProjection(program);
@@ -158,11 +175,37 @@ static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
     else if (auto linear = dyn_cast<LinearOp>(op);
              linear && linear != projection && endsFeedForward(linear))
       seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
+    // Experts with biases stay whole: a sum over ranks would add one each. So do
+    // those that train.
+    else if (auto linear = dyn_cast<GroupedLinearOp>(op);
+             linear && !linear.getBias() && !program.getTraining())
+      seeded = shardInside(propagation, linear, axis);
     else
       seeded = shardVocabulary(propagation, op, projection, axis);
     return failed(seeded) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+//===----------------------------------------------------------------------===//
+// experts
+//===----------------------------------------------------------------------===//
+
+static LogicalResult shardExperts(Propagation &propagation, StringAttr axis) {
+  ProgramOp program = propagation.getProgram();
+  bool found = false;
+  WalkResult result = program.walk([&](GroupedLinearOp op) {
+    found = true;
+    return failed(propagation.seed(op, op.getWeight(), 0, axis, false))
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (!found)
+    return program.emitOpError() << "cannot be sharded by tactic 'experts': it "
+                                    "is no mixture of experts";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +316,7 @@ LogicalResult baton::sharding::applyTactic(Propagation &propagation,
   auto apply = llvm::StringSwitch<Apply>(name)
                    .Case("data", shardData)
                    .Case("tensor", shardTensor)
+                   .Case("experts", shardExperts)
                    .Case("bottleneck", shardBottleneck)
                    .Case("sequence", shardSequence)
                    .Case("zero", shardParameters)
@@ -281,7 +325,7 @@ LogicalResult baton::sharding::applyTactic(Propagation &propagation,
   if (!apply)
     return propagation.getProgram().emitOpError()
            << "cannot be sharded by '" << name
-           << "': tactics are data, tensor, bottleneck, sequence, zero, "
-              "gradients";
+           << "': tactics are data, tensor, experts, bottleneck, sequence, "
+              "zero, gradients";
   return apply(propagation, axis);
 }

@@ -73,38 +73,70 @@ ArrayAttr tasks::describeShards(model::ParameterOp parameter, int64_t more) {
   return ArrayAttr::get(parameter.getContext(), shards);
 }
 
-static ArrayAttr sourcesOfExpert(model::ParameterOp parameter, int64_t expert) {
+static ArrayAttr sourcesOfExpert(model::ParameterOp parameter,
+                                 const std::string &expert) {
   Builder builder(parameter.getContext());
   SmallVector<Attribute> names;
   for (auto source : parameter.getSources().getAsRange<StringAttr>()) {
     std::string name = source.getValue().str();
-    name.replace(name.find(model::kExpert), sizeof(model::kExpert) - 1,
-                 std::to_string(expert));
+    name.replace(name.find(model::kExpert), sizeof(model::kExpert) - 1, expert);
     names.push_back(builder.getStringAttr(name));
   }
   return builder.getArrayAttr(names);
+}
+
+namespace {
+/// Which experts ranks have, if not all, and which part of each one's tensor.
+struct ExpertShards {
+  event::ShardAttr experts;
+  ArrayAttr shards;
+
+  explicit ExpertShards(model::ParameterOp parameter);
+};
+} // namespace
+
+ExpertShards::ExpertShards(model::ParameterOp parameter) {
+  if (!parameter.getShards())
+    return;
+  SmallVector<Attribute> ofTensor;
+  for (auto shard : parameter.getShardsAttr().getAsRange<model::ShardAttr>())
+    if (shard.getDimension() == 0)
+      experts = describeShard(shard);
+    else
+      ofTensor.push_back(describeShard(shard, /*more=*/-1));
+  if (!ofTensor.empty())
+    shards = ArrayAttr::get(parameter.getContext(), ofTensor);
 }
 
 WeightSources Tiler::sourcesOf(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
   auto add = [&](model::ParameterOp part, ArrayAttr names,
-                 ArrayRef<int64_t> shape) {
+                 ArrayRef<int64_t> shape, ArrayAttr shards,
+                 event::ShardAttr experts) {
     parts.push_back(event::SourceAttr::get(
         plan.context(), names, shape, part.getTransposed(),
         part.getBlocksAttr(),
-        part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(),
-        part.getShards() ? describeShards(part) : ArrayAttr()));
+        part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(), shards,
+        experts));
   };
   for (Value weight : weights)
     for (model::ParameterOp part : partsOf(weight)) {
       SmallVector<int64_t> shape = part.getStoredShape();
       if (!part.isOfExperts()) {
-        add(part, part.getSources(), shape);
+        add(part, part.getSources(), shape,
+            part.getShards() ? describeShards(part) : ArrayAttr(), {});
         continue;
       }
-      for (int64_t expert = 0; expert < shape[0]; ++expert)
-        add(part, sourcesOfExpert(part, expert), ArrayRef(shape).drop_front());
+      ExpertShards cut(part);
+      for (int64_t i = 0, e = typeOf(part.getResult()).getDimension(0); i < e;
+           ++i) {
+        std::string expert = std::to_string(i);
+        if (cut.experts)
+          expert = "{expert+" + expert + "}";
+        add(part, sourcesOfExpert(part, expert), ArrayRef(shape).drop_front(),
+            cut.shards, cut.experts);
+      }
     }
   WeightSources sources{builder.getArrayAttr(parts), {}, {}};
   if (model::StackOp op = stack) {
@@ -166,9 +198,12 @@ event::ParameterOp Tiler::table(StringRef name, Value weight) {
 }
 
 event::ParameterOp Tiler::vector(StringRef name, Value weight) {
-  return make(
-      name, weight, Float32Type::get(plan.context()),
-      event::VectorAttr::get(plan.context(), typeOf(weight).getDimension(0)));
+  // Of experts one behind the other.
+  int64_t size = 1;
+  for (int64_t dimension : typeOf(weight).getShape())
+    size *= dimension;
+  return make(name, weight, Float32Type::get(plan.context()),
+              event::VectorAttr::get(plan.context(), size));
 }
 
 event::ParameterOp Tiler::constants(StringRef name, ArrayRef<float> values,

@@ -28,7 +28,7 @@ public:
 private:
   void addArguments();
   void seeAllRows();
-  void separateExpertGates();
+  LogicalResult separateExpertGates();
   LogicalResult attendWithinSequences();
   LogicalResult attendInPrimitiveForm();
   LogicalResult returnLoss();
@@ -69,8 +69,15 @@ void Former::seeAllRows() {
 
 /// Gates and ups of experts are products of their own, whose results an adjoint
 /// reads.
-void Former::separateExpertGates() {
+LogicalResult Former::separateExpertGates() {
+  for (auto op : program.all<GroupedLinearOp>())
+    if (op.getBias())
+      return op.emitOpError() << "cannot be trained: it has biases";
   for (auto op : program.all<GroupedGatedLinearOp>()) {
+    if (op.getGateBias() || op.getActivation() == Activation::clamped_swiglu)
+      return op.emitOpError()
+             << "cannot be trained: it has biases, or the activation "
+             << stringifyActivation(op.getActivation());
     rewriter.setInsertionPoint(op);
     auto named = [&](StringRef part) -> Location {
       auto name = dyn_cast<NameLoc>(op.getLoc());
@@ -81,14 +88,17 @@ void Former::separateExpertGates() {
     };
     Type type = op.getType();
     Value gate = rewriter.create<GroupedLinearOp>(
-        named("gate"), type, op.getX(), op.getBounds(), op.getGate());
+        named("gate"), type, op.getX(), op.getBounds(), op.getGate(),
+        /*bias=*/Value());
     Value up = rewriter.create<GroupedLinearOp>(named("up"), type, op.getX(),
-                                                op.getBounds(), op.getUp());
+                                                op.getBounds(), op.getUp(),
+                                                /*bias=*/Value());
     gate = rewriter.create<ActivateOp>(named("activation"), type, gate,
                                        op.getActivationAttr());
     rewriter.replaceOp(
         op, rewriter.create<MulOp>(op.getLoc(), type, gate, up).getResult());
   }
+  return success();
 }
 
 LogicalResult Former::attendWithinSequences() {
@@ -98,6 +108,8 @@ LogicalResult Former::attendWithinSequences() {
     if (!keys || !values)
       return op.emitOpError()
              << "cannot be trained: keys or values are no state as it is";
+    if (op.getSinks())
+      return op.emitOpError() << "cannot be trained: it has sinks";
     rewriter.setInsertionPoint(op);
     StepTensorType type = typeOf(op.getResult());
     auto statistics = type.withShape({kRows, type.getDimension(1), 2});
@@ -210,9 +222,9 @@ LogicalResult Former::run() {
            << "cannot be trained: training-form comes before linear-grouping";
   addArguments();
   seeAllRows();
-  separateExpertGates();
   program.readPositions(positions);
-  return success(succeeded(attendWithinSequences()) && succeeded(returnLoss()));
+  return success(succeeded(separateExpertGates()) &&
+                 succeeded(attendWithinSequences()) && succeeded(returnLoss()));
 }
 
 namespace {

@@ -20,6 +20,14 @@ namespace {
 constexpr size_t requests_per_sequence = 4;
 constexpr size_t least_requests = 256;
 
+/// Whether a mask has a token of so many; bits behind them are of none.
+bool allows_token(std::span<const uint32_t> mask, uint64_t vocabulary) {
+  const uint64_t full = vocabulary / 32, rest = vocabulary % 32;
+  return std::ranges::any_of(mask.first(full),
+                             [](uint32_t word) { return word != 0; }) ||
+         (rest && mask[full] & ((uint32_t(1) << rest) - 1));
+}
+
 /// That of the token, and of so many likely ones. Returns those that are there,
 /// until the list grows.
 std::span<const TokenLogprob> record(std::vector<TokenLogprob> &list,
@@ -80,8 +88,11 @@ struct BatchDriver::Sequence {
   /// first sequence there are any.
   uint64_t to_score = 0, scores_end = 0;
   LogitChanges changes;
-  /// What may follow the text, if not all.
+  /// What may follow the text, if not all; and why the step that runs, or ran,
+  /// has no mask that says so.
   std::unique_ptr<TokenMatcher> matcher;
+  std::exception_ptr mask_failure;
+  const uint64_t vocabulary;
   /// Text that may be the beginning of a string that ends it.
   std::optional<StreamDecoder> decoder;
   std::string tail;
@@ -130,7 +141,7 @@ struct BatchDriver::Job {
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
     : job(job), index(index), is_only_scored(job.request.is_only_scored()),
-      pooling(job.request.pooling) {
+      pooling(job.request.pooling), vocabulary(driver.shape.vocabulary) {
   if (job.max_new_tokens > 0)
     changes = LogitChanges(job.request.sampling, job.request.prompt,
                            job.prompt_size + job.max_new_tokens);
@@ -222,7 +233,7 @@ void BatchDriver::expect_beginning(const Job &job) const {
   for (const auto &sequence : job.sequences)
     if (sequence->matcher) {
       sequence->matcher->allowed(mask);
-      if (!allows_token(mask.data(), shape.vocabulary))
+      if (!allows_token(mask, shape.vocabulary))
         throw Error("constraint: there is no token that may begin the text");
     }
 }
@@ -261,10 +272,8 @@ BatonStep BatchDriver::begin(std::span<int32_t>) {
   prompts.clear();
   outputs.clear();
   std::copy(lines.begin(), lines.end(), inputs.pages);
-  for (Sequence *sequence : running) {
+  for (Sequence *sequence : running)
     write_changes(*sequence);
-    write_mask(*sequence);
-  }
   take_events(std::unique_lock(mutex));
   return make_step();
 }
@@ -393,6 +402,14 @@ void BatchDriver::take_draws(Sequence &sequence,
     const bool scores = !sequence.is_scored();
     const uint64_t position =
         scores ? sequence.to_score : sequence.tokens.size();
+    if (auto failure = std::exchange(sequence.mask_failure, nullptr)) {
+      // Of a constraint that cannot go on: it ends one text, not all.
+      try {
+        std::rethrow_exception(failure);
+      } catch (const Error &error) {
+        return end(sequence, BatchFinish::Error, error.what());
+      }
+    }
     const int32_t token = draw.drawn.token;
     if (token == BATON_NOT_FINITE)
       return end(sequence, BatchFinish::Error,
@@ -436,9 +453,6 @@ void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
       end(sequence, BatchFinish::Stop);
     else if (sequence.tokens.size() - job.prompt_size >= job.max_new_tokens)
       end(sequence, BatchFinish::Length);
-    else if (!write_mask(sequence))
-      throw Error("behind token " + std::to_string(token) +
-                  " the constraint allows none, and is not finished");
   } catch (const Error &failure) {
     // Of a constraint that cannot go on: it ends one text, not all.
     end(sequence, BatchFinish::Error, failure.what());
@@ -565,7 +579,6 @@ bool BatchDriver::admit(Sequence &sequence) {
   if (begins)
     report_prompt(sequence);
   write_changes(sequence);
-  write_mask(sequence);
   return true;
 }
 
@@ -712,7 +725,7 @@ uint32_t BatchDriver::write_rows() {
       outputs.push_back(sequence);
   outputs.insert(outputs.end(), ready.begin(), ready.end());
   uint32_t output = 0;
-  for (const Sequence *sequence : outputs) {
+  for (Sequence *sequence : outputs) {
     write(*sequence, before_outputs(*sequence), sequence->rows);
     for (uint32_t i = before_outputs(*sequence); i < sequence->rows; ++i)
       inputs.sampling[output++] =
@@ -834,7 +847,7 @@ void BatchDriver::write_row(uint32_t row, const Sequence &sequence,
 }
 
 /// What is wanted of the row at a position.
-BatonSampling BatchDriver::sampling_of(const Sequence &sequence,
+BatonSampling BatchDriver::sampling_of(Sequence &sequence,
                                        uint64_t position) const {
   const BatchRequest &request = sequence.job.request;
   if (position + 1 < sequence.tokens.size()) {
@@ -860,28 +873,40 @@ BatonSampling BatchDriver::sampling_of(const Sequence &sequence,
           .wanted =
               request.logprobs ? BATON_WANTED_LOGPROBS : BATON_WANTED_TOKEN,
           .masked = sequence.matcher != nullptr,
-          .likely = request.logprobs.value_or(0)};
+          .likely = request.logprobs.value_or(0),
+          .make_mask = &BatchDriver::make_mask,
+          .text = &sequence,
+          .mask_made = 0};
 }
 
 BatonChange *BatchDriver::changes_of(const Sequence &sequence) {
   return inputs.changes + size_t(sequence.line) * shape.max_changes;
 }
 
-uint32_t *BatchDriver::mask_of(const Sequence &sequence) {
-  return inputs.masks + size_t(sequence.line) * shape.mask_words();
-}
-
 void BatchDriver::write_changes(const Sequence &sequence) {
   std::ranges::copy(sequence.changes.all(), changes_of(sequence));
 }
 
-/// What may follow, if not all. False if that is no token.
-bool BatchDriver::write_mask(Sequence &sequence) {
-  if (!sequence.matcher)
-    return true;
-  uint32_t *const mask = mask_of(sequence);
-  sequence.matcher->allowed({mask, shape.mask_words()});
-  return allows_token(mask, shape.vocabulary);
+/// Of what fails, take_draws() hears.
+void BatchDriver::make_mask(void *text, uint32_t *mask,
+                            uint64_t words) noexcept {
+  auto &sequence = *static_cast<Sequence *>(text);
+  const std::span<uint32_t> all(mask, words);
+  sequence.mask_failure = nullptr;
+  try {
+    sequence.matcher->allowed(all);
+    if (allows_token(all, sequence.vocabulary))
+      return;
+    const bool begins = sequence.tokens.size() == sequence.job.prompt_size;
+    throw Error(begins
+                    ? "constraint: there is no token that may begin the text"
+                    : "behind token " + std::to_string(sequence.tokens.back()) +
+                          " the constraint allows none, and is not "
+                          "finished");
+  } catch (...) {
+    sequence.mask_failure = std::current_exception();
+    std::ranges::fill(all, 0U);
+  }
 }
 
 int32_t *BatchDriver::line(const Sequence &sequence) {

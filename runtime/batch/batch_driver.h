@@ -20,8 +20,10 @@
 // states are added up, or the last one is taken, behind each step, in the order
 // of positions, so that chunks change no bit.
 //
-// A text with a constraint has a mask of its own, written when it is admitted
-// and behind each of its tokens.
+// A text with a constraint has a mask of its own for each token. It is made
+// while the step runs that draws the token, by tasks of that
+// (model.token_mask), or beside a GPU's kernel; the step's sampling waits for
+// it.
 //
 // Rows do not depend on the rest of a step, nor a token on anything but its
 // seed and position: which texts run together changes no text.
@@ -185,13 +187,12 @@ private:
   bool is_computed_now(const Sequence &sequence) const;
   bool has_page(Sequence &sequence);
   void write_row(uint32_t row, const Sequence &sequence, uint64_t position);
-  BatonSampling sampling_of(const Sequence &sequence, uint64_t position) const;
+  BatonSampling sampling_of(Sequence &sequence, uint64_t position) const;
   int32_t *line(const Sequence &sequence);
   /// Of the sequence's line.
   BatonChange *changes_of(const Sequence &sequence);
-  uint32_t *mask_of(const Sequence &sequence);
   void write_changes(const Sequence &sequence);
-  bool write_mask(Sequence &sequence);
+  static void make_mask(void *text, uint32_t *mask, uint64_t words) noexcept;
   void set_page(Sequence &sequence, uint32_t entry, int32_t page);
 
   const BatchCapacities shape;

@@ -87,6 +87,19 @@ IndexRange Shard::part(uint64_t place, uint64_t parts) const {
   return {begin, std::min(extent - begin, *own * granularity)};
 }
 
+IndexRange part_of(const std::string &name, const nlohmann::json &json,
+                   const Mesh &mesh, uint32_t rank) {
+  try {
+    const Shard shard = parse_shard(json);
+    const uint64_t parts = shard.parts(mesh);
+    if (largest_part(shard, parts) == 0)
+      damaged(name, "do not fit the mesh");
+    return shard.part(shard.place(mesh, rank), parts);
+  } catch (const nlohmann::json::exception &failure) {
+    damaged(name, std::string("cannot be read: ") + failure.what());
+  }
+}
+
 ShardedTensor::ShardedTensor(const std::string &name,
                              std::vector<uint64_t> part_shape,
                              const nlohmann::json &json, const Mesh &mesh)
@@ -229,11 +242,7 @@ std::vector<PlaceNumbers> numbers_of(const nlohmann::json &places,
       PlaceNumbers &own = result.emplace_back(
           PlaceNumbers{entry.at("storage").get<size_t>(), {}});
       for (const nlohmann::json &one : entry.at("shards")) {
-        Shard shard = parse_shard(one);
-        uint64_t parts = shard.parts(mesh);
-        if (largest_part(shard, parts) == 0)
-          damaged("its places", "do not fit the mesh");
-        IndexRange part = shard.part(shard.place(mesh, rank), parts);
+        IndexRange part = part_of("its places", one, mesh, rank);
         own.numbers.push_back(static_cast<int32_t>(part.begin));
         own.numbers.push_back(static_cast<int32_t>(part.count));
       }

@@ -55,6 +55,11 @@ struct Shard {
   IndexRange part(uint64_t place, uint64_t parts) const;
 };
 
+/// Which indices a rank has of a dimension that one shard cuts. Throws Error,
+/// naming the tensor, where the shard is damaged or does not fit the mesh.
+IndexRange part_of(const std::string &name, const nlohmann::json &shard,
+                   const Mesh &mesh, uint32_t rank);
+
 /// A tensor that ranks may have parts of, row-major.
 class ShardedTensor {
 public:

@@ -201,6 +201,9 @@ void DeviceExecution::start(StepDriver &next_driver, bool observed) {
   if (step.rows == 0)
     return;
   current = step;
+  next_mask = 0;
+  while (exchanges && make_mask()) {
+  }
   BatonFailure none = {};
   device->write(state.failure, &none, sizeof none);
   *exchange = {};
@@ -351,6 +354,23 @@ void DeviceExecution::wait() {
   rethrow();
 }
 
+/// Makes a mask that the step wants; false if it wants no more. Of several
+/// ranks, with which the thread is busy otherwise, all masks are there when a
+/// step begins.
+bool DeviceExecution::make_mask() {
+  while (metadata.batch && next_mask < current.outputs) {
+    const uint32_t row = next_mask++;
+    BatonSampling &wanted = step_inputs.sampling[row];
+    if (!wanted.masked)
+      continue;
+    const size_t words = (metadata.vocabulary + 31) / 32;
+    wanted.make_mask(wanted.text, step_inputs.masks + row * words, words);
+    __atomic_store_n(&wanted.mask_made, 1, __ATOMIC_RELEASE);
+    return true;
+  }
+  return false;
+}
+
 /// Answers what the kernel asks, if it does.
 bool DeviceExecution::answer_question() {
   const uint32_t asked = __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE);
@@ -390,7 +410,7 @@ void DeviceExecution::serve() noexcept {
       } else if (!device->running()) {
         if (!go_on())
           break;
-      } else {
+      } else if (!make_mask()) {
         device->pause();
       }
     }
@@ -415,10 +435,12 @@ void DeviceExecution::serve() noexcept {
 }
 
 /// After an error, lets what was started end: a kernel that asks waits for an
-/// answer.
+/// answer, and its sampling for masks.
 void DeviceExecution::drain() noexcept {
   try {
     while (device->running()) {
+      while (make_mask()) {
+      }
       exchange->next = {};
       __atomic_store_n(&exchange->answered,
                        __atomic_load_n(&exchange->asked, __ATOMIC_ACQUIRE),
@@ -509,6 +531,9 @@ void DeviceExecution::answer(const BatonHostExchange &question) {
         (metadata.trains() ? 1 : step.outputs) * rows.stride * sizeof(float));
   }
   current = next_step(step, rows);
+  next_mask = 0;
+  while (exchanges && make_mask()) {
+  }
   exchange->next = to_device(current);
 }
 

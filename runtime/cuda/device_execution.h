@@ -16,8 +16,9 @@ namespace baton {
 
 /// Workers are blocks of one kernel, or of each kernel of a graph. Its memory
 /// lives as long as the device. A thread of the host answers the kernel's
-/// questions (BatonHostExchange) until it has ended, and starts the steps that
-/// are graphs, ahead as far as it knows them.
+/// questions (BatonHostExchange) until it has ended, makes the masks of tokens
+/// that steps wait for, and starts the steps that are graphs, ahead as far as
+/// it knows them.
 class DeviceExecution : public Execution {
 public:
   DeviceExecution(const Metadata &metadata, const Parameters &parameters,
@@ -53,6 +54,7 @@ private:
   bool go_on();
   bool run_ahead();
   bool answer_question();
+  bool make_mask();
   void serve() noexcept;
   void drain() noexcept;
   void prepare_generation(const GenerationRequest *request);
@@ -106,6 +108,8 @@ private:
   /// driver has been told the end.
   BatonStep current = {};
   std::vector<float> logits;
+  /// The first of its rows with logits whose mask may still have to be made.
+  uint32_t next_mask = 0;
   /// Host copies for a driver that observes.
   std::vector<std::vector<std::byte>> storage_copies;
   std::thread server;

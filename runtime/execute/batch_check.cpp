@@ -30,12 +30,6 @@ std::string entry_text(int32_t sequence, int64_t entry) {
 
 } // namespace
 
-bool allows_token(const uint32_t *mask, uint64_t vocabulary) {
-  const uint64_t full = vocabulary / 32, rest = vocabulary % 32;
-  return std::any_of(mask, mask + full, [](uint32_t w) { return w != 0; }) ||
-         (rest && mask[full] & ((uint32_t(1) << rest) - 1));
-}
-
 BatchCheck::BatchCheck(const BatchCapacities &shape)
     : shape(shape), writers(shape.pages), readers(shape.max_sequences) {
   present.reserve(shape.max_sequences);
@@ -166,13 +160,9 @@ BatchCheck::find_sampling_fault(uint32_t output,
     return fault("line", sampling.line, shape.max_sequences - 1);
   if (sampling.masked > 1)
     return fault("masked", sampling.masked, 1);
-  const bool draws = sampling.wanted == BATON_WANTED_TOKEN ||
-                     sampling.wanted == BATON_WANTED_LOGPROBS;
-  if (draws && sampling.masked &&
-      !allows_token(inputs.masks + sampling.line * shape.mask_words(),
-                    shape.vocabulary))
-    return element_text("masks", sampling.line) + ", that of " +
-           element_text("sampling", output) + ", allows no token";
+  if (sampling.masked && !sampling.make_mask)
+    return element_text("sampling", output) +
+           " is masked, and nobody makes its mask";
   return std::nullopt;
 }
 

@@ -20,10 +20,6 @@
 
 namespace baton {
 
-/// Whether a line of BatchInputs::masks has a token of so many; bits behind the
-/// vocabulary are of none.
-bool allows_token(const uint32_t *mask, uint64_t vocabulary);
-
 /// Keeps its scratch memory: checking allocates nothing but a fault's text.
 class BatchCheck {
 public:
@@ -37,11 +33,11 @@ public:
   /// - a row's slot is where `pages` has its position, and nobody else's;
   /// - a page that is written is at one entry of one sequence, of all entries
   ///   that its rows may read;
-  /// - what is wanted of rows with logits names a line of changes and masks,
-  ///   and no more changes, and likely tokens, than there are, and a token that
-  ///   is given is one;
-  /// - a mask that is read has a token.
-  /// O(rows + those entries + words of masks before their first token).
+  /// - what is wanted of rows with logits names a line of changes, and no more
+  ///   changes, and likely tokens, than there are, and a token that is given is
+  ///   one;
+  /// - of a row that is masked it says who makes the mask.
+  /// O(rows + those entries).
   std::optional<std::string> find_fault(const BatonStep &step,
                                         const BatchInputs &inputs);
 

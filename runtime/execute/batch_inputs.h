@@ -46,8 +46,9 @@ struct BatchInputs {
   BatonSampling *sampling;
   /// [max_sequences][max_changes] Lines of changes of logits.
   BatonChange *changes;
-  /// [max_sequences][mask_words()] Lines of bits, one for each token: those
-  /// that a row which is masked may draw. 16 KiB a sequence for 131,072 tokens.
+  /// [max_outputs][mask_words()] Of each row with logits that is masked a bit
+  /// for each token: those that it may draw. 16 KiB a row for 131,072 tokens.
+  /// Written while the step runs, by what `sampling` says.
   uint32_t *masks;
   /// [max_outputs] What the step has drawn; the program writes it.
   const BatonDraw *draws;
@@ -73,7 +74,7 @@ struct BatchCapacities {
   size_t line_entries() const {
     return static_cast<size_t>(pages_of(max_positions));
   }
-  /// Words of one line of BatchInputs::masks.
+  /// Words of one row of BatchInputs::masks.
   size_t mask_words() const {
     return static_cast<size_t>((vocabulary + 31) / 32);
   }

@@ -113,7 +113,7 @@ BatchDescription parse_batch(const nlohmann::json &json,
                             shared("pages"),
                             shared("sampling"),
                             shared("changes"),
-                            shared("masks"),
+                            shared(batch_step_masks),
                             shared(batch_step_draws),
                             0};
   for (const nlohmann::json &tensor : json.at("tensors"))

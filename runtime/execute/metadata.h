@@ -142,8 +142,8 @@ struct BatchDescription {
   uint32_t max_positions;
   /// Most changes of logits of a sequence.
   uint32_t max_changes;
-  /// Which storage begins with each of a step's inputs, and with what it draws
-  /// (execute/batch_inputs.h).
+  /// Which storage begins with each of a step's inputs, with its masks, and
+  /// with what it draws (execute/batch_inputs.h).
   size_t tokens, positions, sequences, slots, pages, sampling, changes, masks,
       draws;
   /// Of a page of all states.
@@ -153,7 +153,8 @@ struct BatchDescription {
   std::optional<size_t> hidden_states = {};
   uint32_t hidden_width = 0;
 
-  /// Whether the runtime reads or writes it between two steps.
+  /// Whether the runtime reads or writes it, between two steps or, as masks,
+  /// beside one.
   bool shares(size_t storage) const {
     if (storage == hidden_states)
       return true;

@@ -7,6 +7,7 @@
 #include "runtime/weights/json_file.h"
 #include "runtime/weights/message.h"
 #include "runtime/weights/safetensors.h"
+#include "runtime/weights/stacked_experts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -46,7 +47,23 @@ void Checkpoint::add(std::shared_ptr<const WeightFile> file) {
       throw Error(file->path().string() + ": tensor " + quote_name(tensor) +
                   " is also in " + shards[place->second]->path().string());
   }
+  add_experts_of(file->tensors(), experts.emplace_back());
   shards.push_back(std::move(file));
+}
+
+StoredTensor Checkpoint::look_up(const std::string &name) const {
+  if (const auto *found = quantised ? quantised->find(name) : nullptr)
+    return {name, &found->tensor,
+            std::shared_ptr<const WeightFile>(quantised, found->file)};
+  auto place = locations.find(name);
+  if (place != locations.end()) {
+    const auto &shard = shards[place->second];
+    return {name, &shard->tensors().find(name)->second, shard};
+  }
+  for (size_t i = 0; i < shards.size(); ++i)
+    if (auto part = experts[i].find(name); part != experts[i].end())
+      return {name, &part->second, shards[i]};
+  return {};
 }
 
 Checkpoint Checkpoint::open(const std::filesystem::path &path) {
@@ -147,20 +164,13 @@ std::string Checkpoint::quantisation() const {
 }
 
 bool Checkpoint::contains(std::string_view name) const {
-  return locations.contains(name) || (quantised && quantised->find(name));
+  return look_up(std::string(name)).tensor != nullptr;
 }
 
 StoredTensor Checkpoint::find(const std::vector<std::string> &names) const {
-  for (const std::string &name : names) {
-    if (const auto *found = quantised ? quantised->find(name) : nullptr)
-      return {name, &found->tensor,
-              std::shared_ptr<const WeightFile>(quantised, found->file)};
-    auto place = locations.find(name);
-    if (place == locations.end())
-      continue;
-    const auto &shard = shards[place->second];
-    return {name, &shard->tensors().find(name)->second, shard};
-  }
+  for (const std::string &name : names)
+    if (StoredTensor found = look_up(name); found.tensor)
+      return found;
   if (names.empty())
     throw Error(opened_path.string() +
                 ": a tensor without a name was asked for");

@@ -56,12 +56,14 @@ public:
   bool contains(std::string_view name) const;
 
   /// The first of the alternative `names` that the checkpoint holds, as a
-  /// tensor or as a quantised weight. Throws
-  /// Error that lists the stored names nearest to what was looked for.
+  /// tensor, as a quantised weight, or as a part of one (stacked_experts.h).
+  /// Throws Error that lists the stored names nearest to what was looked for.
   StoredTensor find(const std::vector<std::string> &names) const;
 
 private:
   void add(std::shared_ptr<const WeightFile> file);
+  /// Of no tensor where there is none.
+  StoredTensor look_up(const std::string &name) const;
 
   /// What was opened.
   std::filesystem::path opened_path;
@@ -71,6 +73,8 @@ private:
   /// Tensor name to index into `shards`.
   std::map<std::string, size_t, std::less<>> locations;
   std::shared_ptr<const QuantisedTensors> quantised;
+  /// For each shard, what it holds of single experts in tensors of all.
+  std::vector<TensorMap> experts;
 };
 
 } // namespace baton

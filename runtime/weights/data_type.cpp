@@ -49,6 +49,7 @@ constexpr TypeFacts type_facts[] = {
     {"Q5_K", 0, {256, 176}},
     {"Q6_K", 0, {256, 210}},
     {"IQ4_NL", 0, {32, 18}},
+    {"MXFP4", 0, {32, 17}},
     {"INT4_G32", 0, {32, 0}},
     {"INT4_G64", 0, {64, 0}},
     {"INT4_G128", 0, {128, 0}},
@@ -136,6 +137,7 @@ const char *panel_format(DataType type) {
     return "fp8_g64";
   case DataType::NVFP4:
     return "nvfp4";
+  case DataType::GgufMXFP4:
   case DataType::MXFP4:
     return "mxfp4";
   case DataType::NF4:

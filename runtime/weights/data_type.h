@@ -48,6 +48,7 @@ enum class DataType : uint8_t {
   Q5_K,
   Q6_K,
   IQ4_NL,
+  GgufMXFP4,
   // Of several tensors; see companions.h.
   Int4_G32,
   Int4_G64,

@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
+#include <string_view>
 
 namespace baton {
 
@@ -50,6 +52,25 @@ void cut_part(const std::string &name, ParameterPart &part,
   part.room_inputs = own.size() == 2 ? cut.part_shape()[1] : 1;
 }
 
+/// Sources that name a rank's experts by their order, with their numbers.
+void name_experts(const std::string &name, std::vector<std::string> &sources,
+                  const IndexRange &own) {
+  constexpr std::string_view begin = "{expert+";
+  for (std::string &source : sources) {
+    const size_t at = source.find(begin);
+    const size_t end = source.find('}', at == source.npos ? 0 : at);
+    if (at == source.npos || end == source.npos)
+      fail(name, "has a source that names no expert");
+    const char *first = source.data() + at + begin.size();
+    const char *last = source.data() + end;
+    uint64_t expert = 0;
+    const auto [stop, error] = std::from_chars(first, last, expert);
+    if (error != std::errc() || stop != last || expert >= own.count)
+      fail(name, "has a source that names no expert of the rank's");
+    source.replace(at, end + 1 - at, std::to_string(own.begin + expert));
+  }
+}
+
 ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
                          const Mesh &mesh, uint32_t rank) {
   ParameterPart result;
@@ -62,6 +83,8 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
   result.transposed = part.value("transposed", false);
   if (result.sources.empty())
     fail(name, "has a part without sources");
+  if (auto experts = part.find("experts"); experts != part.end())
+    name_experts(name, result.sources, part_of(name, *experts, mesh, rank));
   if (auto blocks = part.find("blocks"); blocks != part.end()) {
     for (const nlohmann::json &number : *blocks)
       if (!is_count(number) || number.get<uint64_t>() >> 48)

@@ -25,7 +25,8 @@
 // is meant, `offset` outputs into the stride; and a vector's part "plus", a
 // number that is added to each element. Of several ranks each may have a part
 // of it: "shards" (comm/shards.h) of its outputs, dimension 0, and inputs.
-// Sizes of the parameter are those of the parts.
+// Sizes of the parameter are those of the parts. With "experts", a shard of
+// their number, `{expert+2}` stands for the third of those that a rank has.
 //
 // Where ranks are stages (the description's "stages", whose "axis" says along
 // which axis of the mesh), "stages" of a parameter are those that read it.

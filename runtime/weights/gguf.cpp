@@ -65,7 +65,7 @@ constexpr TensorType tensor_types[] = {
     {"IQ4_NL_4_4"},
     {"IQ4_NL_4_8"},
     {"IQ4_NL_8_8"},
-    {"MXFP4"},
+    {"MXFP4", DataType::GgufMXFP4},
     {"NVFP4"},
     {"Q1_0"},
 };

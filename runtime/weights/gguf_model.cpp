@@ -5,6 +5,7 @@
 #include "runtime/error.h"
 #include "runtime/weights/gguf_names.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/stacked_experts.h"
 
 #include <algorithm>
 #include <charconv>
@@ -40,15 +41,10 @@ void add_experts(const std::string &name, const Tensor &all,
   constexpr std::string_view number = "{expert}";
   const size_t place = name.find(number);
   const uint64_t count = all.shape.front();
-  Tensor own = all;
-  own.shape.erase(own.shape.begin());
-  own.bytes = all.bytes / count;
-  for (uint64_t expert = 0; expert < count; ++expert) {
-    own.data = all.data + expert * own.bytes;
+  for (uint64_t expert = 0; expert < count; ++expert)
     result.emplace(name.substr(0, place) + std::to_string(expert) +
                        name.substr(place + number.size()),
-                   own);
-  }
+                   tensor_of_expert(all, expert));
 }
 
 /// The tensors as a Hugging Face checkpoint has them.
@@ -80,9 +76,11 @@ TensorMap translate(const GgufFile &file, const GgufFile &metadata,
     if (name->is_plus_one)
       translated.added = 1;
     if (name->is_of_experts) {
-      if (tensor.shape.size() != 3 || tensor.shape.front() == 0)
+      const bool is_bias = name->name.ends_with(".bias");
+      if (tensor.shape.size() != (is_bias ? 2 : 3) || tensor.shape.front() == 0)
         file.fail(what + " has the shape " + shape_text(tensor.shape) +
-                  ", expected experts, outputs and inputs");
+                  ", expected experts" +
+                  (is_bias ? " and outputs" : ", outputs and inputs"));
       add_experts(name->name, tensor, result);
       continue;
     }

@@ -13,7 +13,9 @@ namespace {
 struct Module {
   std::string_view stored;
   std::string_view name;
-  enum { Plain, Paired, Flipped } rows = Plain;
+  /// Of rows in another order, of matrices in the other order, and of a tensor
+  /// that has the module's own name.
+  enum { Plain, Paired, Flipped, Bare } rows = Plain;
 
   bool is_of_experts() const {
     return name.find("{expert}") != std::string_view::npos;
@@ -61,6 +63,7 @@ std::vector<Module> separate_modules(std::vector<Module> own) {
 
 /// With a mixture of experts in the place of the feed-forward layer.
 std::vector<Module> mixture_modules(std::vector<Module> own) {
+  // What comes first wins.
   const Module common[] = {
       {"attn_q", "self_attn.q_proj"},
       {"attn_k", "self_attn.k_proj"},
@@ -111,10 +114,20 @@ const Architecture architectures[] = {
       {"ffn_norm", "ln_2"},
       {"ffn_up", "mlp.c_fc", Module::Flipped},
       {"ffn_down", "mlp.c_proj", Module::Flipped}}},
+    {"gpt-oss", decoder_modules, "model.layers.",
+     mixture_modules({{"post_attention_norm", "post_attention_layernorm"},
+                      {"attn_sinks", "self_attn.sinks", Module::Bare},
+                      {"ffn_gate_inp", "mlp.router"}})},
     {"llama", with(decoder_modules, {{"rope_freqs", ""}}), "model.layers.",
-     separate_modules({ffn_norm,
-                       {"attn_q", "self_attn.q_proj", Module::Paired},
-                       {"attn_k", "self_attn.k_proj", Module::Paired}})},
+     separate_modules(
+         {ffn_norm,
+          {"attn_q", "self_attn.q_proj", Module::Paired},
+          {"attn_k", "self_attn.k_proj", Module::Paired},
+          // Mixtral's.
+          {"ffn_gate_inp", "block_sparse_moe.gate"},
+          {"ffn_gate_exps", "block_sparse_moe.experts.{expert}.w1"},
+          {"ffn_up_exps", "block_sparse_moe.experts.{expert}.w3"},
+          {"ffn_down_exps", "block_sparse_moe.experts.{expert}.w2"}})},
     {"olmoe", decoder_modules, "model.layers.",
      mixture_modules({query_norm, key_norm})},
     {"phi3",
@@ -203,7 +216,11 @@ std::optional<GgufName> translate_gguf_name(std::string_view architecture,
     result.name = stored;
     return result;
   }
-  result.name += std::string(module->name) + "." + std::string(kind);
+  if (module->rows == Module::Bare && !is_weight)
+    return std::nullopt;
+  result.name += module->name;
+  if (module->rows != Module::Bare)
+    result.name += "." + std::string(kind);
   // Biases are permuted with the rows, and have no columns.
   result.is_paired = module->rows == Module::Paired;
   result.is_flipped = is_weight && module->rows == Module::Flipped;

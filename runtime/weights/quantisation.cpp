@@ -7,6 +7,7 @@
 #include "runtime/weights/companions.h"
 #include "runtime/weights/json_file.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/stacked_experts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -32,7 +33,8 @@ constexpr std::pair<const char *, Method> methods[] = {
     {"bitsandbytes", Method::Bitsandbytes},
     {"compressed-tensors", Method::CompressedTensors},
     {"fp8", Method::Fp8},
-    {"gptq", Method::Gptq}};
+    {"gptq", Method::Gptq},
+    {"mxfp4", Method::Mxfp4}};
 
 /// An object of quantization_config; null is absent.
 class Fields {
@@ -234,6 +236,7 @@ private:
   void find_packed(const Found &codes, const std::string &base);
   void find_float4(const Found &codes, const std::string &base);
   void find_bytes(const Found &codes, const std::string &base);
+  void find_experts(const Found &codes, const std::string &base);
   void find_bitsandbytes4(const Found &codes, const std::string &base);
   void find_bitsandbytes8(const Found &codes, const std::string &base);
   nlohmann::json read_state(const Found &state) const;
@@ -249,14 +252,16 @@ private:
     return found;
   }
   void add(const Found &codes, const std::string &base, DataType type,
-           uint64_t outputs, Companions companions) {
-    Tensor tensor{type,
-                  {outputs, companions.inputs},
-                  codes.tensor->data,
-                  codes.tensor->bytes};
-    companions.codes.data = codes.tensor->data;
+           uint64_t outputs, const Companions &companions) {
+    add_as(base + "weight", codes, *codes.tensor, type, outputs, companions);
+  }
+  /// Of codes that are those of a tensor, or of an expert among it.
+  void add_as(const std::string &name, const Found &codes, const Tensor &own,
+              DataType type, uint64_t outputs, Companions companions) {
+    Tensor tensor{type, {outputs, companions.inputs}, own.data, own.bytes};
+    companions.codes.data = own.data;
     tensor.companions = std::make_shared<Companions>(companions);
-    weights.emplace(base + "weight",
+    weights.emplace(name,
                     QuantisedTensors::Weight{std::move(tensor), codes.file});
   }
 
@@ -433,6 +438,37 @@ void Finder::find_float4(const Found &codes, const std::string &base) {
   add(codes, base, DataType::NVFP4, outputs, companions);
 }
 
+/// gpt-oss's experts: all of a layer's codes are one tensor [experts, outputs,
+/// blocks, 16], two to a byte, the first in the lower half, and their scales
+/// one [experts, outputs, blocks].
+void Finder::find_experts(const Found &codes, const std::string &base) {
+  constexpr uint64_t bytes = blocks::MXFP4::inputs / 2;
+  codes.expect_type({DataType::U8});
+  if (codes.tensor->shape.size() != 4 || codes.elements() == 0 ||
+      codes.extent(3) != bytes)
+    codes.fail("has the shape " + shape_text(codes.tensor->shape) +
+               ", expected experts, outputs, blocks and 16 bytes");
+  const Found scales = require(codes, base + "_scales");
+  scales.expect_type({DataType::U8, DataType::F8E8M0});
+  const uint64_t experts = codes.extent(0), outputs = codes.extent(1),
+                 groups = codes.extent(2);
+  scales.expect_shape({experts, outputs, groups});
+
+  Companions companions;
+  companions.inputs = groups * blocks::MXFP4::inputs;
+  companions.codes = {nullptr, false, companions.inputs / 8, 1};
+  for (uint64_t expert = 0; expert < experts; ++expert) {
+    const std::optional<std::string> name = name_of_expert(base, expert);
+    if (!name)
+      codes.fail("is quantised, but its name is none of experts");
+    const Tensor own = tensor_of_expert(*scales.tensor, expert);
+    companions.scales = {own.data, own.type, 1, blocks::MXFP4::inputs,
+                         groups,   1};
+    add_as(*name, codes, tensor_of_expert(*codes.tensor, expert),
+           DataType::MXFP4, outputs, companions);
+  }
+}
+
 /// Rows of bytes, F8_E4M3 or I8, with a scale for all, for each output, for
 /// groups of an output's inputs, or for each block of FP8 weights.
 void Finder::find_bytes(const Found &codes, const std::string &base) {
@@ -600,6 +636,10 @@ Finder::find_all() {
       if (!linear.empty() && type == DataType::F8E4M3)
         find_bytes(codes, linear);
       break;
+    case Method::Mxfp4:
+      if (const std::string base = base_of("_blocks"); !base.empty())
+        find_experts(codes, base);
+      break;
     case Method::Bitsandbytes:
       if (!linear.empty() && type == DataType::U8)
         find_bitsandbytes4(codes, linear);
@@ -656,6 +696,7 @@ Quantisation::read(const std::filesystem::path &folder) {
   case Method::Fp8:
     result.block = fields.sizes("weight_block_size");
     break;
+  case Method::Mxfp4:
   case Method::Bitsandbytes:
     break;
   }

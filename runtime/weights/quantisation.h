@@ -11,6 +11,9 @@
 //   compressed-tensors   pack-quantized (4 and 8 bits), int-quantized,
 //                        float-quantized, nvfp4- and mxfp4-pack-quantized
 //   fp8                  transformers' FineGrainedFP8Config, DeepSeek's files
+//   mxfp4                gpt-oss's experts (stacked_experts.h), whose tensors
+//   are
+//                        X_blocks and X_scales, and are known as X
 //   bitsandbytes         Linear4bit (NF4, FP4), Linear8bitLt
 //
 //===----------------------------------------------------------------------===//
@@ -34,7 +37,7 @@ namespace baton {
 
 /// What config.json says.
 struct Quantisation {
-  enum class Method { Gptq, Awq, CompressedTensors, Fp8, Bitsandbytes };
+  enum class Method { Gptq, Awq, CompressedTensors, Fp8, Mxfp4, Bitsandbytes };
 
   /// Reads `folder`/config.json, where there is one. Throws Error that names
   /// the file and the field when it speaks of weights that Baton does not read.

@@ -90,6 +90,12 @@ void read_iq4_nl(Bytes bytes, StoredNumbers &block) {
     block.numbers[i] = words[block.numbers[i]];
 }
 
+void read_mxfp4(Bytes bytes, StoredNumbers &block) {
+  one_unit(block, 32, 0, false);
+  block.unit_scales[0] = static_cast<int8_t>(bytes[0]);
+  read_nibbles(bytes + 1, block);
+}
+
 /// Two bits of each number: 32 bytes hold those of 128, 32 for each pair of
 /// bits.
 void read_pairs(Bytes bytes, StoredNumbers &block) {
@@ -217,6 +223,8 @@ void read_block(DataType type, const std::byte *stored, StoredNumbers &block) {
     return read_q6_k(bytes, block);
   case DataType::IQ4_NL:
     return read_iq4_nl(bytes, block);
+  case DataType::GgufMXFP4:
+    return read_mxfp4(bytes, block);
   default:
     std::memset(&block, 0, sizeof block);
     block.unit = 1;
@@ -343,6 +351,7 @@ void weights_of(DataType type, const StoredNumbers &block, unsigned begin,
       *weights = blocks::E2M1::numbers[code] * scale;
       break;
     }
+    case DataType::GgufMXFP4:
     case DataType::MXFP4:
       *weights = blocks::E2M1::numbers[code] * f32_from_e8m0(unit);
       break;
@@ -435,6 +444,7 @@ bool has_nan(DataType type, const StoredNumbers &block) {
   case DataType::NVFP4:
     return std::any_of(block.unit_scales,
                        block.unit_scales + elements / block.unit, is_nan);
+  case DataType::GgufMXFP4:
   case DataType::MXFP4:
     return static_cast<uint8_t>(block.unit_scales[0]) == 255;
   default:

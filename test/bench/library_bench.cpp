@@ -92,7 +92,7 @@ void attention(float *out, const float *q, const float *keys,
   baton_task_attention(out, Group * Width, q, Group * Width, keys,
                        /*key_stride=*/0, values, /*value_stride=*/0, Rows,
                        position, Group, Width, Width, 0.125f, 0.0f, 0, nullptr,
-                       0, 0, scratch);
+                       0, 0, nullptr, scratch);
 }
 
 /// One tile of a training step's products: activations and weights as they lie,

@@ -4,6 +4,10 @@
     test/bench/serving.py build/bin/batonc MODEL.gguf [--llama-server PATH] [--clients 1 8 32]
                           [--requests 6 24 64] [--rounds 2] [--workers 2]
 
+Where there is no model of the shape that is wanted, tools/random-checkpoint MODEL.gguf --like
+CONFIG.json writes one with random weights, whose tokens are bytes: prompts have fewer words then,
+and as many tokens.
+
 Lengths of prompts and answers are drawn as conversations have them (log-normal, medians of 80 and
 110 tokens, at most 600 and 400), the same for both servers, from one seed. Each client asks again
 as soon as it has its answer, which is a stream of tokens; none ends before its length. The servers
@@ -21,6 +25,7 @@ import json
 import math
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -33,14 +38,20 @@ WORDS = ("the of and to in is that it was for on are with as his they be at one 
          "sound no most number who over know water than call first people may down side been now find").split()
 
 
-def make_requests(count, seed):
+def make_requests(count, seed, tokens_of_word=1):
     generator = random.Random(seed)
 
     def length(median, most):
         return max(4, min(most, round(median * math.exp(generator.gauss(0, 0.9)))))
 
-    return [{"prompt": " ".join(generator.choice(WORDS) for _ in range(length(80, 600))),
+    return [{"prompt": " ".join(generator.choice(WORDS) for _ in range(math.ceil(length(80, 600) / tokens_of_word))),
              "max_tokens": length(110, 400), "temperature": 0, "ignore_eos": True, "stream": True} for _ in range(count)]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 class Server:
@@ -71,17 +82,32 @@ class Server:
         sys.exit(f"error: {self.name} does not answer")
 
 
-async def ask(port, request):
-    """Times of tokens behind the beginning, and the text."""
-    begin = time.perf_counter()
+async def post(port, path, request):
+    """The answer, as it comes, and its connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = json.dumps(request).encode()
-    writer.write(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n"
-                 b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    times, text = [], ""
+    writer.write(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                 b"Content-Length: %d\r\n\r\n" % (path, len(body)) + body)
     status = await reader.readline()
     if b" 200 " not in status:
         sys.exit(f"error: {status} {(await reader.read()).decode()}")
+    return reader, writer
+
+
+async def tokens_of_word(port):
+    """1 for tokens that are words, on the whole, as those of trained models are of WORDS."""
+    reader, writer = await post(port, b"/tokenize", {"content": " ".join(WORDS)})
+    answer = (await reader.read()).split(b"\r\n\r\n", 1)[1]
+    writer.close()
+    found = len(json.loads(answer)["tokens"]) / len(WORDS)
+    return found if found > 1.5 else 1
+
+
+async def ask(port, request):
+    """Times of tokens behind the beginning, and the text."""
+    begin = time.perf_counter()
+    reader, writer = await post(port, b"/v1/completions", request)
+    times, text = [], ""
     while line := await reader.readline():
         if not line.startswith(b"data: {"):
             continue
@@ -125,20 +151,24 @@ async def compare(arguments, work):
     most = max(arguments.clients)
     program = compile_program(arguments, work, most)
     weights = ["serve", "--weights", arguments.model, "--workers", str(arguments.workers), "--quiet"]
-    servers = [Server("Baton", [program, *weights, "--port", "18181"], 18181)]
+    port = free_port()
+    servers = [Server("Baton", [program, *weights, "--port", str(port)], port)]
     if arguments.llama_server:
+        port = free_port()
         servers.append(Server("llama.cpp", [
-            arguments.llama_server, "-m", arguments.model, "--port", "18182", "-t", str(arguments.workers), "-tb", str(arguments.workers),
-            "-np", str(most), "-c", str(most * 1280), "--no-webui", *arguments.llama_flags], 18182))
+            arguments.llama_server, "-m", arguments.model, "--port", str(port), "-t", str(arguments.workers), "-tb", str(arguments.workers),
+            "-np", str(most), "-c", str(most * 1280), "--no-webui", *arguments.llama_flags], port))
     try:
+        await servers[0].wait()
+        length = await tokens_of_word(servers[0].port)
         for server in servers:
             await server.wait()
-            await measure(server.port, make_requests(2, 99), 2)
+            await measure(server.port, make_requests(2, 99, length), 2)
         print(f"{'clients':>7} {'server':>10} {'tokens/s':>9} {'first token, ms':>22} {'between, ms':>12} {'alike':>6}")
         for clients, count in zip(arguments.clients, arguments.requests):
             rates, firsts, gaps, texts = ({server.name: [] for server in servers} for _ in range(4))
             for turn in range(arguments.rounds):
-                requests = make_requests(count, 1000 * clients + turn)
+                requests = make_requests(count, 1000 * clients + turn, length)
                 for server in servers[::1 if turn % 2 == 0 else -1]:
                     rate, results = await measure(server.port, requests, clients)
                     rates[server.name].append(rate)
@@ -163,18 +193,19 @@ async def compare(arguments, work):
 async def measure_overhead(arguments, work):
     most = max(arguments.clients)
     program = compile_program(arguments, work, most)
-    requests = make_requests(max(arguments.requests), 7)
     source, target = os.path.join(work, "in.jsonl"), os.path.join(work, "out.jsonl")
-    with open(source, "w") as file:
-        for place, request in enumerate(requests):
-            # Files of requests have no ignore_eos: a bias that no stop token outweighs is the same.
-            file.write(json.dumps({"id": str(place), "prompt": request["prompt"], "max_new_tokens": request["max_tokens"]}) + "\n")
-    tokens = sum(request["max_tokens"] for request in requests)
-    server = Server("Baton", [program, "serve", "--weights", arguments.model, "--workers", str(arguments.workers), "--port", "18181",
-                              "--quiet", "--no-prefix-cache"], 18181)
+    port = free_port()
+    server = Server("Baton", [program, "serve", "--weights", arguments.model, "--workers", str(arguments.workers), "--port", str(port),
+                              "--quiet", "--no-prefix-cache"], port)
     rates = {"batch": [], "serve": []}
     try:
         await server.wait()
+        requests = make_requests(max(arguments.requests), 7, await tokens_of_word(port))
+        tokens = sum(request["max_tokens"] for request in requests)
+        with open(source, "w") as file:
+            for place, request in enumerate(requests):
+                # Files of requests have no ignore_eos: a bias that no stop token outweighs is the same.
+                file.write(json.dumps({"id": str(place), "prompt": request["prompt"], "max_new_tokens": request["max_tokens"]}) + "\n")
         for request in requests:
             request["ignore_eos"] = False
         for _ in range(arguments.rounds):

@@ -92,6 +92,17 @@ private:
   std::unordered_map<uint64_t, uint64_t> hashes;
 };
 
+/// Whether this thread decides about a step.
+thread_local bool decides = false;
+
+/// All tokens. Masks are made beside steps, not between two.
+std::shared_ptr<const TokenConstraint> made_beside_steps() {
+  return test::watched([](std::span<uint32_t>) {
+    if (decides)
+      throw std::logic_error("a mask is made between two steps");
+  });
+}
+
 /// Passes a driver's steps on and looks at their logits. Of each slot it knows
 /// which tokens end there, as a page may have come from another text.
 class WatchedSteps : public StepDriver {
@@ -103,7 +114,7 @@ public:
         between(std::move(between)), ending(shape.pages * page_positions) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
-    return driver.begin(tokens);
+    return decide([&] { return driver.begin(tokens); });
   }
   BatonStep advance(const BatonStep &current, const Logits &logits) override {
     for (uint32_t row = 0; row < current.rows; ++row)
@@ -115,12 +126,18 @@ public:
                inputs.positions[row]);
     }
     between();
-    return driver.advance(current, logits);
+    return decide([&] { return driver.advance(current, logits); });
   }
   bool provides_inputs() const override { return true; }
   void finish() noexcept override { driver.finish(); }
 
 private:
+  static BatonStep decide(const std::function<BatonStep()> &next) {
+    decides = true;
+    const BatonStep step = next();
+    decides = false;
+    return step;
+  }
   uint64_t before(uint32_t row) const {
     const auto position = static_cast<size_t>(inputs.positions[row]);
     if (position == 0)
@@ -189,9 +206,10 @@ std::vector<BatchRequest> random_requests(Random &random, size_t count,
       request.stop_tokens = random_tokens(random, 8, vocabulary);
     if (random() % 5 == 0)
       request.constraint =
-          random() % 4 ? test::multiples_of(2 + int32_t(random() % 40))
-                       : test::just(random_tokens(random, 1 + random() % 12,
-                                                  vocabulary));
+          random() % 4 == 0 ? made_beside_steps()
+          : random() % 4    ? test::multiples_of(2 + int32_t(random() % 40))
+                         : test::just(random_tokens(random, 1 + random() % 12,
+                                                    vocabulary));
     // The first come to need two pages each, which few pages do not have.
     if (number < 4) {
       request.prompt = random_tokens(random, page_positions - 4, vocabulary);

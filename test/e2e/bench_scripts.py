@@ -5,9 +5,13 @@ A program stands in for llm.c's train_gpt2: it reads the files that training.py
 writes for it, in llm.c's own order, computes GPT-2's loss from them in Python and
 prints what train_gpt2 prints. One that finds another loss is reported, as is one
 that was built for another batch.
+
+What tools/random-checkpoint writes as a folder and as a GGUF file is the same model,
+with the same tokens, which serving.py asks for.
 """
 
 import argparse
+import json
 import os
 import stat
 import sys
@@ -16,7 +20,8 @@ import programs
 from programs import expect, run
 from training import write_tokens
 
-BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench")
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+BENCH = os.path.join(ROOT, "test/bench")
 BATCH, LENGTH = 2, 8
 
 STAND_IN = '''#!%(python)s
@@ -118,9 +123,29 @@ def training(arguments, path):
            f"another batch: {result}")
 
 
+def serving(arguments, path):
+    shape = {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 96,
+             "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 300,
+             "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": True,
+             "max_position_embeddings": 1280, "torch_dtype": "bfloat16"}
+    with open(path("config.json"), "w") as file:
+        json.dump(shape, file)
+    texts = []
+    for model in path("random"), path("random.gguf"):
+        run([os.path.join(ROOT, "tools/random-checkpoint"), model, "--like", path("config.json")])
+        program = programs.Program(arguments.batonc, model, path("program")).path
+        texts.append(run([program, "generate", "--weights", model, "--prompt", "Fünf words, two of which are ß: é",
+                          "--max-new-tokens", 40, "--temperature", 1, "--seed", 7, "--quiet"]).stdout)
+    expect(texts[0] == texts[1] and len(set(texts[0])) > 8, f"of the folder, and of GGUF: {texts}")
+    output = run([sys.executable, os.path.join(BENCH, "serving.py"), arguments.batonc, path("random.gguf"),
+                  "--clients", 2, "--requests", 3, "--rounds", 1, "--workers", 1]).stdout
+    expect("first token, ms" in output and "100%" in output, f"serving.py: {output}")
+
+
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     training(arguments, path)
+    serving(arguments, path)
     small = ["--hidden", 64, "--layers", 2, "--rounds", 1]
     for script, flags, said in (
             ("ranks.py", ["--work", path("ranks"), "--meshes", "dp=2", *small, "--batch", 2, "--seq", 16, "--steps", 3], "dp=2, threads: "),
@@ -142,7 +167,7 @@ def test(arguments, scratch):
     output = run([sys.executable, script, trainer, "--rounds", 1, "--model", arguments.folder, "--data",
                   tokens, "--batch", 2, "--seq", 8, "--workers", 1]).stdout
     expect("train/s" in output, f"programs.py: {output}")
-    print("ranks.py, events.py, schedules.py and programs.py run")
+    print("ranks.py, events.py, schedules.py, programs.py and serving.py run")
 
 
 def main(scratch):

@@ -204,7 +204,7 @@ def flags(bench):
                          (["--microbatches=4", "--mode=train"], "--microbatches: there is one stage"),
                          (["--mesh=pp=2", "--mode=train", "--pipeline=2f2b"], "--pipeline=2f2b: unknown schedule '2f2b'"),
                          (["--mesh=pp=2", "--mode=train", "--microbatches=0"], "--microbatches=0 is out of range"),
-                         (["--mesh=ep=2", "--mode=train"], "--mesh=ep=2: axis 'ep' is unknown; there is dp, fsdp, tp, tq, pp"),
+                         (["--mesh=xp=2", "--mode=train"], "--mesh=xp=2: axis 'xp' is unknown; there is dp, fsdp, tp, tq, ep, pp"),
                          (["--mesh=dp", "--mode=train"], "--mesh=dp: axis dp has size '', expected 1 to 1024"),
                          (["--mesh=dp=0", "--mode=train"], "axis dp has size '0', expected 1 to 1024"),
                          (["--mesh=dp=2,dp=2", "--mode=train"], "axis dp occurs twice"),

@@ -18,7 +18,7 @@ import programs
 from programs import Program, expect
 
 F32, F16, BF16 = 0, 1, 30
-TYPES = {"F32": (F32, 4), "F16": (F16, 2), "BF16": (BF16, 2), "Q8_0": (8, None)}
+TYPES = {"F32": (F32, 4), "F16": (F16, 2), "BF16": (BF16, 2), "Q8_0": (8, None), "MXFP4": (39, None)}
 U32, FLOAT, BOOL, STRING = 4, 6, 7, 8
 LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
          "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output", "self_attn.qkv_proj": "attn_qkv",
@@ -28,9 +28,10 @@ LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_att
 GEMMA = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
          "post_feedforward_layernorm": "post_ffw_norm"}
 # Names of architectures where they are not the family's.
-ARCHITECTURES = {"qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe"}
-EXPERTS = {"gate_proj": "ffn_gate_exps", "up_proj": "ffn_up_exps", "down_proj": "ffn_down_exps"}
-MIXTURES = {"mlp.gate": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
+ARCHITECTURES = {"qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "mixtral": "llama", "gpt_oss": "gpt-oss"}
+EXPERTS = {"gate_proj": "ffn_gate_exps", "up_proj": "ffn_up_exps", "down_proj": "ffn_down_exps",
+           "w1": "ffn_gate_exps", "w3": "ffn_up_exps", "w2": "ffn_down_exps"}
+MIXTURES = {"mlp.gate": "ffn_gate_inp", "block_sparse_moe.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
             "mlp.shared_expert.gate_proj": "ffn_gate_shexp", "mlp.shared_expert.up_proj": "ffn_up_shexp",
             "mlp.shared_expert.down_proj": "ffn_down_shexp"}
 GPT2 = {"ln_1": "attn_norm", "attn.c_attn": "attn_qkv", "attn.c_proj": "attn_output", "ln_2": "ffn_norm",
@@ -109,6 +110,45 @@ def stored_name(architecture, name):
     return f"blk.{layer}.{names[module]}.{kind}"
 
 
+def gpt_oss(tensors):
+    """Experts in MXFP4 as llama.cpp has them: gates and ups apart, codes 16 apart in a byte, scales with them."""
+    result = {}
+
+    def rows(name, stored, order):
+        own = list(range(*order.indices(stored.shape[1])))
+        width = len(stored.data) // (stored.shape[0] * stored.shape[1])
+        data = b"".join(stored.data[(expert * stored.shape[1] + row) * width:][:width]
+                        for expert in range(stored.shape[0]) for row in own)
+        result[name] = Stored(stored.kind, [stored.shape[0], len(own), *stored.shape[2:]], data)
+
+    def blocks(codes, scales):
+        data = b""
+        for i, scale in enumerate(scales.data):
+            numbers = [half for byte in codes.data[16 * i:16 * i + 16] for half in (byte & 15, byte >> 4)]
+            data += bytes([scale]) + bytes(numbers[j] | numbers[j + 16] << 4 for j in range(16))
+        experts, outputs, groups = scales.shape
+        return Stored("MXFP4", [experts, outputs, 32 * groups], data)
+
+    for name, tensor in tensors.items():
+        prefix, _, leaf = name.rpartition(".")
+        blk = "blk." + name.split(".")[2] if ".layers." in name else ""
+        if leaf == "sinks":
+            result[f"{blk}.attn_sinks.weight"] = tensor.in_f32()
+        elif leaf in ("gate_up_proj_bias", "gate_up_proj_blocks"):
+            is_bias = leaf.endswith("bias")
+            whole = tensor.in_f32() if is_bias else blocks(tensor, tensors[f"{prefix}.gate_up_proj_scales"])
+            for first, part in enumerate(("gate", "up")):
+                rows(f"{blk}.ffn_{part}_exps.{'bias' if is_bias else 'weight'}", whole, slice(first, None, 2))
+        elif leaf == "down_proj_bias":
+            result[f"{blk}.ffn_down_exps.bias"] = tensor.in_f32()
+        elif leaf == "down_proj_blocks":
+            result[f"{blk}.ffn_down_exps.weight"] = blocks(tensor, tensors[f"{prefix}.down_proj_scales"])
+        elif not leaf.endswith("_scales"):
+            stored = stored_name("gpt_oss", name).replace("ffn_norm", "post_attention_norm")
+            result[stored] = tensor.in_f32() if len(tensor.shape) == 1 else tensor
+    return result
+
+
 def head_dim(config):
     return config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
 
@@ -121,11 +161,13 @@ def in_pairs(rows, head):
 def convert(config, tensors):
     """By the names of the file."""
     architecture = config["model_type"]
+    if architecture == "gpt_oss":
+        return gpt_oss(tensors)
     result = {}
     for name, tensor in tensors.items():
         if name.endswith((".attn.bias", ".attn.masked_bias")):
             continue
-        if architecture == "llama" and ("q_proj" in name or "k_proj" in name):
+        if architecture in ("llama", "mixtral") and ("q_proj" in name or "k_proj" in name):
             tensor = tensor.reordered(in_pairs(tensor.shape[0], head_dim(config)))
         if architecture == "gpt2" and len(tensor.shape) == 2 and ".c_" in name:
             tensor = tensor.transposed()
@@ -200,11 +242,20 @@ def metadata(config):
                     ("attn_logit_softcapping", FLOAT, config["attn_logit_softcapping"]),
                     ("final_logit_softcapping", FLOAT, config["final_logit_softcapping"])]
     if "num_experts_per_tok" in config:
-        own += [("expert_count", U32, config["num_experts"]), ("expert_used_count", U32, config["num_experts_per_tok"])]
+        count = config.get("num_experts") or config["num_local_experts"]
+        own += [("expert_count", U32, count), ("expert_used_count", U32, config["num_experts_per_tok"])]
         if "moe_intermediate_size" in config:
             own.append(("expert_feed_forward_length", U32, config["moe_intermediate_size"]))
         if "shared_expert_intermediate_size" in config:
             own.append(("expert_shared_feed_forward_length", U32, config["shared_expert_intermediate_size"]))
+    if rope_of(config).get("rope_type") == "yarn":
+        rope = rope_of(config)
+        own += [("rope.scaling.type", STRING, "yarn"), ("rope.scaling.factor", FLOAT, rope["factor"]),
+                ("rope.scaling.original_context_length", U32, rope["original_max_position_embeddings"]),
+                ("rope.scaling.yarn_beta_fast", FLOAT, rope["beta_fast"])]
+    if architecture == "gpt_oss":
+        own += [("attention.sliding_window", U32, config["sliding_window"]),
+                ("expert_feed_forward_length", U32, config["intermediate_size"])]
     own += [("embedding_length", U32, width), ("attention.head_count", U32, heads), ("block_count", U32, layers),
             ("feed_forward_length", U32, wide), ("context_length", U32, context)]
     architecture = ARCHITECTURES.get(architecture, architecture)
@@ -263,8 +314,10 @@ def test(arguments, scratch):
         print(f"{what}:", programs.check(path("file.npy"), folder))
         expect(not exact or bits == reference, f"{what}: the logits' bits differ")
 
-    own.weights = file
-    same(own, "the checkpoint's program, the file's weights", exact)
+    # Gates and ups of gpt-oss are other tensors there.
+    if config["model_type"] != "gpt_oss":
+        own.weights = file
+        same(own, "the checkpoint's program, the file's weights", exact)
     # llama.cpp says the divisor of scores by the heads.
     scalar = config.get("query_pre_attn_scalar")
     if scalar and scalar != head_dim(config):
@@ -290,7 +343,7 @@ def test(arguments, scratch):
     expect(answer["tokens"] == greedy["new_tokens"][:8], "the generated tokens differ")
 
     widths = [tensor.shape[2] for name, tensor in tensors.items() if "_exps" in name]
-    if widths and all(width % 32 == 0 for width in widths):
+    if widths and config["model_type"] != "gpt_oss" and all(width % 32 == 0 for width in widths):
         test_quantised_experts(arguments, case, keys, tensors, path)
 
     refused = programs.run([arguments.batonc, file, "--mode=train", "-o", path("trainer")], check=False)

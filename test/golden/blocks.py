@@ -18,13 +18,16 @@ import numpy
 
 # A type, and where its blocks have F16 scales, as ggml-common.h declares them.
 TYPES = {"Q8_0": [0], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "IQ4_NL": [0],
-         "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208]}
+         "Q2_K": [80, 82], "Q3_K": [108], "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "MXFP4": []}
 
 
 def block_of(name, random):
     kind = gguf.GGMLQuantizationType[name]
     _, size = gguf.GGML_QUANT_SIZES[kind]
     block = random.integers(0, 256, size, dtype=numpy.uint8)
+    if name == "MXFP4":
+        # Powers of two around 1; 255 is no number.
+        block[0] = 120 + block[0] % 16
     for place in TYPES[name]:
         scale = numpy.array([random.uniform(0.01, 2) * random.choice([-1, 1])], dtype=numpy.float16)
         block[place:place + 2] = scale.view(numpy.uint8)

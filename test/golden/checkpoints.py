@@ -95,6 +95,18 @@ def decoder(family, model_type, **options):
     return {**config, **options}
 
 
+def gpt_oss(**sizes):
+    return decoder(
+        "GptOss", "gpt_oss", dtype="bfloat16", hidden_size=64, num_hidden_layers=4, head_dim=20, hidden_act="silu",
+        rms_norm_eps=1e-5, num_local_experts=5, num_experts_per_tok=2, sliding_window=21, attention_bias=True,
+        attention_dropout=0.0, swiglu_limit=7.0, max_position_embeddings=512, rope_theta=150000,
+        layer_types=["sliding_attention", "full_attention"] * 2,
+        rope_scaling={"rope_type": "yarn", "factor": 4.0, "beta_fast": 8.0, "beta_slow": 1.0, "truncate": False,
+                      "original_max_position_embeddings": 128},
+        **sizes,
+    )
+
+
 # Together the configurations cover the spellings found in published
 # checkpoints: torch_dtype and dtype, rope_theta and rope_parameters,
 # rope_scaling with type and with rope_type, defaults left out, one stop token,
@@ -368,6 +380,14 @@ CASES = {
         ),
         "stored": "BF16", "tokens": 90, "eos": 1,
     },
+    "gptoss-sinks": {
+        "config": gpt_oss(num_attention_heads=6, num_key_value_heads=2, intermediate_size=48, vocab_size=139),
+        "stored": "BF16", "tokens": 110, "eos": 1,
+    },
+    "gptoss-mxfp4": {
+        "config": gpt_oss(num_attention_heads=4, num_key_value_heads=4, intermediate_size=32, vocab_size=127),
+        "stored": "BF16", "tokens": 110, "eos": 1, "mxfp4": True,
+    },
     "qwen2moe-shared": {
         "config": decoder(
             "Qwen2Moe", "qwen2_moe", torch_dtype="float32", hidden_size=48,
@@ -377,6 +397,18 @@ CASES = {
             hidden_act="silu", rms_norm_eps=1e-6, num_experts=6,
             num_experts_per_tok=2, norm_topk_prob=False, decoder_sparse_step=1,
             mlp_only_layers=[], rope_theta=10000.0, use_sliding_window=False,
+        ),
+        "stored": "F32", "tokens": 90, "eos": 1,
+    },
+    "qwen3moe-dense": {
+        "config": decoder(
+            "Qwen3Moe", "qwen3_moe", dtype="float32", hidden_size=32,
+            num_hidden_layers=6, num_attention_heads=2, num_key_value_heads=2,
+            head_dim=16, intermediate_size=56, moe_intermediate_size=16,
+            vocab_size=133, hidden_act="silu", rms_norm_eps=1e-6,
+            num_experts=4, num_experts_per_tok=2, norm_topk_prob=True,
+            decoder_sparse_step=2, mlp_only_layers=[5], rope_theta=10000.0,
+            use_sliding_window=False,
         ),
         "stored": "F32", "tokens": 90, "eos": 1,
     },
@@ -413,8 +445,13 @@ def draw_weights(config, seed):
         norm_offset = 1.0 if config.model_type in (*GEMMAS, "qwen3_next") else 0.0
         if "_hc." in name or "hc_head." in name:
             value = hyper_connections.draw(name, parameter, config.hyper_connections, random)
-        elif name.endswith(".bias"):
+        elif name.endswith((".bias", "_bias")):
             value = bias_deviation * normal
+        elif name.endswith(".sinks"):
+            value = 2.0 * normal
+        elif name.endswith(".gate_up_proj") and config.model_type == "gpt_oss":
+            # Stored as [inputs, outputs]; some have to be clamped.
+            value = 4.0 * normal / numpy.sqrt(shape[-2])
         elif name.endswith(("q_norm.weight", "k_norm.weight")):
             value = random.uniform(0.9, 1.9, shape) - norm_offset
         elif (config.model_type in GEMMAS and config.tie_word_embeddings
@@ -454,7 +491,7 @@ def reference_class(config):
     return hyper_connections.class_of(base) if hyper_connections.form_of(config) else base
 
 
-def write_checkpoint(folder, case, weights):
+def write_checkpoint(folder, case, weights, in_mxfp4=False):
     """safetensors in the stored type, sharded when the case asks for it."""
     stored = {name: value.to(DTYPES[case["stored"]]) for name, value in weights.items()}
     if case.get("published_names"):
@@ -464,6 +501,8 @@ def write_checkpoint(folder, case, weights):
             stored[f"transformer.h.{layer}.attn.bias"] = mask.to(torch.uint8)
         stored = {name.removeprefix("transformer."): value for name, value in stored.items()}
     stored = experts.by_expert(stored, case["config"]["model_type"])
+    if in_mxfp4:
+        stored = experts.in_mxfp4(stored)
     metadata = {"format": "pt"}
     shards = case.get("shards", 1)
     if shards == 1:
@@ -668,8 +707,11 @@ def planted_errors(folder, model, tokens, right):
     layers = model.transformer.h if config.model_type == "gpt2" else model.model.layers
     other = copy.deepcopy(model)
     others = other.transformer.h if config.model_type == "gpt2" else other.model.layers
-    others[0].load_state_dict(layers[1].state_dict())
-    others[1].load_state_dict(layers[0].state_dict())
+    # Of one kind: some layers may have experts, and others none.
+    keys = [sorted(layer.state_dict()) for layer in layers]
+    first, second = next((i, j) for j in range(len(keys)) for i in range(j) if keys[i] == keys[j])
+    others[first].load_state_dict(layers[second].state_dict())
+    others[second].load_state_dict(layers[first].state_dict())
     planted["layers_swapped"] = distance(logits_of(other, tokens))
     for name, parameter in model.named_parameters():
         if name.endswith(".bias"):
@@ -696,7 +738,10 @@ def attempt(folder, case, seed):
     config_json = {**case["config"], "eos_token_id": None}
     write_json(folder / "config.json", config_json)
     config = transformers.AutoConfig.from_pretrained(folder)
-    write_checkpoint(folder, case, draw_weights(config, seed))
+    weights = draw_weights(config, seed)
+    if case.get("mxfp4"):
+        weights = experts.rounded_to_mxfp4(weights)
+    write_checkpoint(folder, case, weights)
     model = load_reference(folder)
 
     random = numpy.random.RandomState(seed + 1)
@@ -733,6 +778,13 @@ def attempt(folder, case, seed):
     unused = [t for t in range(2, config.vocab_size) if t not in continuation["new_tokens"]]
     stops = unused[: case["eos"]]
     config_json["eos_token_id"] = None if not stops else stops[0] if len(stops) == 1 else stops
+    if case.get("mxfp4"):
+        config_json["quantization_config"] = {
+            "modules_to_not_convert": ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens",
+                                       "lm_head"],
+            "quant_method": "mxfp4",
+        }
+        write_checkpoint(folder, case, weights, in_mxfp4=True)
     write_json(folder / "config.json", config_json)
     numpy.save(folder / "logits.npy", logits.numpy().astype("<f4"))
     write_json(

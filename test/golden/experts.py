@@ -16,6 +16,8 @@ def has_experts(config):
 
 def by_expert(weights, family):
     """Weights of a layer's experts, which transformers has as one tensor, as it stores them."""
+    if family == "gpt_oss":
+        return weights
     gate, up, down = NAMES.get(family, USUAL)
     own, stored = MODULES.get(family, ("mlp", "mlp"))
     result = {}
@@ -60,6 +62,9 @@ def planted(model, tokens, logits_of):
     yield "one_expert_more", changed(lambda config: setattr(config, "num_experts_per_tok",
                                                             config.num_experts_per_tok + 1))
     yield "downs_of_other_experts", rewritten("experts.down_proj", lambda value: torch.roll(value, 1, 0))
+    if config.model_type == "gpt_oss":
+        yield from planted_in_gpt_oss(changed, rewritten)
+        return
     yield "gates_and_ups_swapped", rewritten(
         "experts.gate_up_proj", lambda value: torch.roll(value, value.shape[1] // 2, 1))
     if hasattr(config, "norm_topk_prob"):
@@ -67,3 +72,60 @@ def planted(model, tokens, logits_of):
                                                                     not config.norm_topk_prob))
     if hasattr(config, "shared_expert_intermediate_size"):
         yield "shared_expert_without_gate", rewritten("shared_expert_gate.weight", torch.zeros_like)
+
+
+def planted_in_gpt_oss(changed, rewritten):
+    yield "gates_and_ups_swapped", rewritten("experts.gate_up_proj", lambda value: torch.roll(value, 1, 2))
+    for name in ("gate_up", "down"):
+        yield f"without_biases_of_{name}", rewritten(f"experts.{name}_proj_bias", torch.zeros_like)
+        yield f"biases_of_other_experts_{name}", rewritten(
+            f"experts.{name}_proj_bias", lambda value: torch.roll(value, 1, 0))
+    yield "without_sinks", rewritten(".sinks", lambda value: torch.full_like(value, -1e30))
+    yield "sinks_of_other_heads", rewritten(".sinks", lambda value: torch.roll(value, 1))
+    yield "without_limit", changed(lambda config: setattr(config, "swiglu_limit", 1e9))
+    yield "sigmoid_of_the_gate_itself", changed(lambda config: setattr(config, "swiglu_alpha", 1.0))
+
+
+# The magnitudes of E2M1, of which a code's lower three bits are the number, and the fourth is the sign.
+MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+def mxfp4_codes(matrices):
+    """Codes and scales of [experts, outputs, inputs], in blocks of 32 inputs (OCP Microscaling Formats 1.0)."""
+    blocks = matrices.float().reshape(*matrices.shape[:-1], -1, 32)
+    largest = blocks.abs().amax(-1)
+    scales = torch.clamp(torch.floor(torch.log2(largest.clamp_min(1e-30))) - 2, -127, 127)
+    scaled = blocks / torch.exp2(scales)[..., None]
+    magnitudes = torch.tensor(MAGNITUDES)
+    codes = (scaled.abs()[..., None] - magnitudes).abs().argmin(-1)
+    codes = (codes + 8 * (scaled < 0)).to(torch.uint8)
+    return codes[..., 0::2] | codes[..., 1::2] << 4, (scales + 127).to(torch.uint8)
+
+
+def mxfp4_numbers(codes, scales):
+    """What codes and scales mean, [experts, outputs, inputs]."""
+    numbers = torch.tensor(MAGNITUDES + tuple(-value for value in MAGNITUDES))
+    pairs = torch.stack((numbers[(codes & 15).long()], numbers[(codes >> 4).long()]), -1)
+    values = pairs.flatten(-2) * torch.exp2(scales.float() - 127)[..., None]
+    return values.flatten(-2)
+
+
+def is_in_mxfp4(name):
+    return name.endswith((".experts.gate_up_proj", ".experts.down_proj"))
+
+
+def rounded_to_mxfp4(weights):
+    """Experts' weights, [experts, inputs, outputs], as MXFP4 has them."""
+    return {name: mxfp4_numbers(*mxfp4_codes(value.mT)).mT.contiguous() if is_in_mxfp4(name) else value
+            for name, value in weights.items()}
+
+
+def in_mxfp4(weights):
+    """The same as gpt-oss's files store them."""
+    result = {}
+    for name, value in weights.items():
+        if is_in_mxfp4(name):
+            result[name + "_blocks"], result[name + "_scales"] = mxfp4_codes(value.mT)
+        else:
+            result[name] = value
+    return result

@@ -202,10 +202,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"llama",
                   R"({"rope_scaling": {"type": "dynamic", "factor": 2}})",
                   "'rope_scaling.type' is \"dynamic\", expected default, "
-                  "linear or llama3"},
+                  "linear, llama3 or yarn"},
         BadConfig{"llama", R"({"rope_scaling": {"rope_type": "yarn"}})",
-                  "'rope_scaling.rope_type' is \"yarn\", expected default, "
-                  "linear or llama3"},
+                  "'rope_scaling.factor' is missing, expected a number from "
+                  "0.001 to 1e+06"},
+        BadConfig{"llama", R"({"rope_theta": 1, "rope_scaling":
+                      {"rope_type": "yarn", "factor": 2}})",
+                  "'rope_theta' is 1, expected more for yarn"},
         BadConfig{"llama", R"({"rope_scaling": {"rope_type": "linear"}})",
                   "'rope_scaling.factor' is missing, expected a number from "
                   "0.001 to 1e+06"},
@@ -298,15 +301,19 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"olmoe", R"({"clip_qkv": 8})",
                   "'clip_qkv' is 8, expected null: clipped queries, keys and "
                   "values are not supported yet"},
-        BadConfig{"qwen2_moe", R"({"decoder_sparse_step": 2})",
-                  "'decoder_sparse_step' is 2, expected 1: layers without "
-                  "experts beside others are not supported yet"},
-        BadConfig{"qwen3_moe", R"({"mlp_only_layers": [1]})",
-                  "'mlp_only_layers' is not empty: layers without experts "
-                  "beside others are not supported yet"},
+        BadConfig{"qwen2_moe", R"({"decoder_sparse_step": 0})",
+                  "'decoder_sparse_step' is 0, expected 1 to 65536"},
         BadConfig{"qwen3_moe", R"({"mlp_only_layers": ["a"]})",
                   "'mlp_only_layers' is a list, expected a list of integers "
-                  "from 0 to 65536"},
+                  "from 0 to 1"},
+        BadConfig{"gpt_oss", R"({"swiglu_limit": 8})",
+                  "'swiglu_limit' is 8, expected 7"},
+        BadConfig{"gpt_oss", R"({"swiglu_alpha": 1})",
+                  "'swiglu_alpha' is 1, expected 1.702"},
+        BadConfig{"gpt_oss", R"({"hidden_act": "gelu"})",
+                  "'hidden_act' is \"gelu\", expected silu"},
+        BadConfig{"gpt_oss", R"({"num_experts_per_tok": 6})",
+                  "'num_experts_per_tok' is 6, expected 1 to 5"},
         BadConfig{"qwen3_next", R"({"num_experts": 8})",
                   "'num_experts' is 8, expected 0, as only dense layers are "
                   "built"},
@@ -329,9 +336,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"gemma3_text", R"({"rope_local_base_freq": 0})",
                   "'rope_local_base_freq' is 0, expected 1 to 1e+15"},
         BadConfig{"gemma3_text",
-                  R"({"rope_scaling": {"rope_type": "yarn", "factor": 2}})",
-                  "'rope_scaling.rope_type' is \"yarn\", expected default, "
-                  "linear or llama3"},
+                  R"({"rope_scaling": {"rope_type": "ntk", "factor": 2}})",
+                  "'rope_scaling.rope_type' is \"ntk\", expected default, "
+                  "linear, llama3 or yarn"},
         BadConfig{"gemma3_text",
                   R"({"rope_parameters": {"rope_theta": 10000}})",
                   "'rope_parameters.rope_theta' is not known, expected "
@@ -368,9 +375,9 @@ TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
   EXPECT_EQ(folder.importError(),
             folder.getConfigPath() +
                 ": 'model_type' is \"mamba\", expected one "
-                "that has an importer: gemma2, gemma3_text, gpt2, llama, "
-                "mistral, mixtral, olmoe, phi3, qwen2, qwen2_moe, qwen3, "
-                "qwen3_moe, qwen3_next");
+                "that has an importer: gemma2, gemma3_text, gpt2, gpt_oss, "
+                "llama, mistral, mixtral, olmoe, phi3, qwen2, "
+                "qwen2_moe, qwen3, qwen3_moe, qwen3_next");
 }
 
 TEST(ConfigErrors, TextModelBesideOneOfImagesIsNamed) {

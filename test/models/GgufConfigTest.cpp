@@ -130,8 +130,16 @@ TEST_F(GgufConfig, LlamaWithLinearScaling) {
                 .object("rope_scaling");
   ASSERT_TRUE(scaling);
   EXPECT_EQ(scaling->number("factor", 0, 9), 2);
-  expectError(decoder("llama").text("llama.rope.scaling.type", "yarn"),
-              "\"llama.rope.scaling.type\" is \"yarn\", expected none or");
+  scaling = read(decoder("llama")
+                     .text("llama.rope.scaling.type", "yarn")
+                     .number("llama.rope.scaling.factor", 4)
+                     .integer("llama.rope.scaling.original_context_length", 32))
+                .object("rope_scaling");
+  ASSERT_TRUE(scaling);
+  EXPECT_EQ(scaling->text("rope_type"), "yarn");
+  EXPECT_EQ(scaling->integer("original_max_position_embeddings", 0, 99), 32);
+  expectError(decoder("llama").text("llama.rope.scaling.type", "ntk"),
+              "\"llama.rope.scaling.type\" is \"ntk\", expected none, ");
   expectError(decoder("llama").text("llama.rope.scaling.type", "linear"),
               "'llama.rope.scaling.factor' is missing");
 }
@@ -147,6 +155,31 @@ TEST_F(GgufConfig, Qwen) {
   EXPECT_EQ(config.text("model_type"), "qwen3");
   EXPECT_EQ(config.integer("head_dim", 0, 99), 8);
   EXPECT_EQ(error(decoder("qwen3")), "");
+}
+
+TEST_F(GgufConfig, Mixtral) {
+  Config config = read(decoder("llama")
+                           .integer("llama.expert_count", 8)
+                           .integer("llama.expert_used_count", 2));
+  EXPECT_EQ(config.text("model_type"), "mixtral");
+  EXPECT_EQ(config.integer("num_local_experts", 0, 99), 8);
+  EXPECT_EQ(config.integer("num_experts_per_tok", 0, 99), 2);
+}
+
+TEST_F(GgufConfig, GptOss) {
+  Config config =
+      read(decoder("gpt-oss")
+               .integer("gpt-oss.expert_count", 4)
+               .integer("gpt-oss.expert_used_count", 2)
+               .integer("gpt-oss.attention.sliding_window", 16)
+               .text("gpt-oss.rope.scaling.type", "yarn")
+               .number("gpt-oss.rope.scaling.factor", 4)
+               .integer("gpt-oss.rope.scaling.original_context_length", 32));
+  EXPECT_EQ(config.text("model_type"), "gpt_oss");
+  EXPECT_EQ(config.integer("num_local_experts", 0, 99), 4);
+  EXPECT_EQ(config.integer("sliding_window", 0, 99), 16);
+  EXPECT_TRUE(config.boolean("separate_experts", false));
+  EXPECT_FALSE(config.object("rope_scaling")->boolean("truncate", true));
 }
 
 TEST_F(GgufConfig, Gemma2) {
@@ -257,8 +290,8 @@ TEST_F(GgufConfig, SaysTheTypeOfPlainWeights) {
 TEST_F(GgufConfig, RefusesKeysByName) {
   expectError(decoder("llama").number("llama.logit_scale", 2),
               "the key \"llama.logit_scale\" is not known");
-  expectError(decoder("llama").integer("llama.expert_count", 8),
-              "the key \"llama.expert_count\" is 8, expected 0");
+  expectError(decoder("gemma3").integer("gemma3.expert_count", 8),
+              "the key \"gemma3.expert_count\" is 8, expected 0");
   expectError(decoder("llama").integer("llama.rope.dimension_count", 2),
               "the key \"llama.rope.dimension_count\" is 2, expected 4");
   expectError(decoder("qwen3")

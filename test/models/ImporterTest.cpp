@@ -88,9 +88,9 @@ static std::vector<std::string> sourcesOf(ModuleOp module) {
 
 TEST(Families, AreSorted) {
   EXPECT_EQ(families(), (std::vector<std::string>{
-                            "gemma2", "gemma3_text", "gpt2", "llama", "mistral",
-                            "mixtral", "olmoe", "phi3", "qwen2", "qwen2_moe",
-                            "qwen3", "qwen3_moe", "qwen3_next"}));
+                            "gemma2", "gemma3_text", "gpt2", "gpt_oss", "llama",
+                            "mistral", "mixtral", "olmoe", "phi3", "qwen2",
+                            "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"}));
 }
 
 TEST_F(Importer, LlamaHasGroupedQueryAttention) {
@@ -474,6 +474,46 @@ TEST_F(Importer, MixturesOfExperts) {
                   ? "!model.tensor<5 x 32 x 48 x f32>"
                   : "!model.tensor<5 x 16 x 48 x f32>");
   }
+}
+
+TEST_F(Importer, LayersWithoutExpertsStandBesideOthers) {
+  auto module = importModel(with("qwen3_moe", {{"num_hidden_layers", 6},
+                                               {"decoder_sparse_step", 2},
+                                               {"mlp_only_layers", {5}}}));
+  // Without and with, twice, and twice without.
+  SmallVector<StackOp> stacks = all<StackOp>(*module);
+  ASSERT_EQ(stacks.size(), 2u);
+  EXPECT_EQ(stacks[0].getRepeat(), 2u);
+  EXPECT_EQ(stacks[0].getLayersPerIteration(), 2u);
+  EXPECT_EQ(stacks[1].getRepeat(), 2u);
+  EXPECT_EQ(stacks[1].getLayersPerIteration(), 1u);
+  EXPECT_EQ(all<RouteOp>(*module).size(), 1u);
+  EXPECT_EQ(llvm::count_if(sourcesOf(*module),
+                           [](const std::string &names) {
+                             return StringRef(names).contains(
+                                 ".mlp.gate_proj.weight");
+                           }),
+            2);
+}
+
+TEST_F(Importer, GptOssReadsItsExpertsAsTheyAreStored) {
+  auto module = importModel(validConfig("gpt_oss"));
+  GroupedGatedLinearOp product = all<GroupedGatedLinearOp>(*module).front();
+  EXPECT_EQ(product.getActivation(), Activation::clamped_swiglu);
+  auto up = product.getUp().getDefiningOp<ParameterOp>();
+  EXPECT_EQ(cast<StringAttr>(up.getSources()[0]),
+            "model.layers.{layer}.mlp.experts.{expert}.gate_up_proj");
+  EXPECT_EQ(up.getBlocks(), (ArrayRef<int64_t>{1, 2, 1}));
+  EXPECT_TRUE(up.getTransposed());
+  EXPECT_EQ(up.getStoredShape(), (SmallVector<int64_t>{5, 48, 64}));
+  EXPECT_TRUE(all<RouteOp>(*module).front().getNormalize());
+  for (SoftmaxOp softmax : all<SoftmaxOp>(*module))
+    EXPECT_TRUE(softmax.getSinks());
+  // In MXFP4 matrices are stored by output.
+  module = importModel(
+      with("gpt_oss", {{"quantization_config", {{"quant_method", "mxfp4"}}}}));
+  product = all<GroupedGatedLinearOp>(*module).front();
+  EXPECT_FALSE(product.getUp().getDefiningOp<ParameterOp>().getTransposed());
 }
 
 TEST_F(Importer, EveryFamilyMayHaveHyperConnections) {

@@ -26,7 +26,8 @@ inline nlohmann::json validConfig(const std::string &family) {
       {"max_position_embeddings", 64}, {"vocab_size", 17}};
   if (family == "qwen3_next")
     config.update({{"num_experts", 0}, {"full_attention_interval", 1}});
-  if (family == "mixtral" || family == "olmoe" || family.ends_with("_moe"))
+  if (family == "mixtral" || family == "olmoe" || family == "gpt_oss" ||
+      family.ends_with("_moe"))
     config.update({{"hidden_size", 48},
                    {"intermediate_size", 32},
                    {"moe_intermediate_size", 16},

@@ -57,6 +57,47 @@ TEST(RopeFrequencies, LinearDividesByTheFactor) {
              expected);
 }
 
+TEST(RopeFrequencies, YarnStretchesPairsThatTurnSeldom) {
+  expectNear(frequencies({{"rope_scaling",
+                           {{"rope_type", "yarn"},
+                            {"factor", 4},
+                            {"original_max_position_embeddings", 2048}}}},
+                         16),
+             {1.0f, 0.3162277638912201f, 0.10000000149011612f,
+              0.025693506002426147f, 0.00624999962747097f,
+              0.0013834965648129582f, 0.0002500000118743628f,
+              7.905694656074047e-05f});
+  // gpt-oss's.
+  json config = {{"rope_theta", 150000},
+                 {"rope_scaling",
+                  {{"rope_type", "yarn"},
+                   {"factor", 32},
+                   {"beta_fast", 32},
+                   {"beta_slow", 1},
+                   {"truncate", false},
+                   {"original_max_position_embeddings", 4096}}}};
+  expectNear(frequencies(config, 16),
+             {1.0f, 0.22541800141334534f, 0.05081327259540558f,
+              0.006794959306716919f, 0.0004564839182421565f,
+              1.818833698052913e-05f, 4.099978468730114e-06f,
+              9.242089618055616e-07f});
+  ModelFolder folder(config);
+  EXPECT_FLOAT_EQ(ropeAngles(Config::read(folder.getPath()), 16, 64).scale,
+                  1.3465735902799727f);
+  // Two factors, and the original context beside the object.
+  ModelFolder deep({{"max_position_embeddings", 4096},
+                    {"rope_scaling",
+                     {{"rope_type", "yarn"},
+                      {"factor", 40},
+                      {"mscale", 0.707},
+                      {"mscale_all_dim", 1}}}});
+  RopeAngles angles = ropeAngles(Config::read(deep.getPath()), 8, 64);
+  expectNear(angles.frequencies,
+             {1.0f, 0.10000000149011612f, 0.005124999675899744f,
+              2.499999936844688e-05f});
+  EXPECT_FLOAT_EQ(angles.scale, 0.9210423553163399f);
+}
+
 TEST(RopeFrequencies, Llama3KeepsShortWavelengthsAndStretchesLongOnes) {
   expectNear(frequencies({{"rope_theta", 500000.0},
                           {"rope_scaling",

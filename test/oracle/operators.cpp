@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 namespace baton::oracle {
 
@@ -24,6 +25,8 @@ double activate(double x, Activation activation) {
   case Activation::gelu_tanh:
     return 0.5 * x *
            (1.0 + std::tanh(std::sqrt(2.0 / pi) * (x + 0.044715 * x * x * x)));
+  case Activation::clamped_swiglu:
+    throw std::logic_error("clamped_swiglu is one of gated products");
   case Activation::relu:
     return std::max(x, 0.0);
   }
@@ -115,6 +118,15 @@ Matrix gated_linear(const Matrix &x, const Matrix &gate, const Matrix &up,
                     const std::vector<double> &bias_up, Activation activation) {
   Matrix out = linear(x, gate, bias_gate, activation);
   const Matrix factor = linear(x, up, bias_up, Activation::none);
+  if (activation == Activation::clamped_swiglu) {
+    out = linear(x, gate, bias_gate, Activation::none);
+    for (size_t i = 0; i < out.values.size(); ++i) {
+      const double g = std::min(out.values[i], 7.0);
+      const double u = std::clamp(factor.values[i], -7.0, 7.0);
+      out.values[i] = g / (1.0 + std::exp(-1.702 * g)) * (u + 1.0);
+    }
+    return out;
+  }
   for (size_t i = 0; i < out.values.size(); ++i)
     out.values[i] *= factor.values[i];
   return out;
@@ -179,8 +191,12 @@ Matrix attention(const Matrix &q, const Matrix &keys, const Matrix &values,
           score = shape.softcap * std::tanh(score / shape.softcap);
         scores.push_back(score);
       }
-      const double largest = *std::max_element(scores.begin(), scores.end());
+      double largest = *std::max_element(scores.begin(), scores.end());
       double sum = 0.0;
+      if (!shape.sinks.empty()) {
+        largest = std::max(largest, shape.sinks[head]);
+        sum = std::exp(shape.sinks[head] - largest);
+      }
       for (double &score : scores)
         sum += score = std::exp(score - largest);
       for (int64_t d = 0; d < shape.value_dim; ++d) {

@@ -31,7 +31,7 @@ struct Matrix {
   std::vector<double> values;
 };
 
-enum class Activation { none, silu, gelu, gelu_tanh, relu };
+enum class Activation { none, silu, gelu, gelu_tanh, relu, clamped_swiglu };
 
 double activate(double x, Activation activation);
 
@@ -78,6 +78,8 @@ struct AttentionShape {
   double scale;
   double softcap; // 0: none
   int64_t window; // 0: none
+  /// A score more of each head, or none.
+  std::vector<double> sinks = {};
 };
 
 /// Two passes over all positions that a row sees; q [rows, group * head_dim],

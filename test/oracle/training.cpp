@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 namespace baton::oracle {
 
@@ -125,6 +126,8 @@ double activation_slope(double x, Activation activation) {
     return 0.5 * (1.0 + t) +
            0.5 * x * (1.0 - t * t) * root * (1.0 + 3.0 * 0.044715 * x * x);
   }
+  case Activation::clamped_swiglu:
+    throw std::logic_error("clamped_swiglu is one of gated products");
   case Activation::relu:
     return x > 0.0 ? 1.0 : 0.0;
   }

@@ -60,9 +60,10 @@ static std::string parseMesh(const std::string &text,
   for (llvm::StringRef part : parts) {
     auto [name, number] = part.split('=');
     if (!isDataAxis(name.str()) && !isTensorAxis(name.str()) &&
-        name != kPipelineAxis)
+        name != kExpertAxis && name != kPipelineAxis)
       return fail("axis '" + name +
-                  "' is unknown; there is dp, fsdp, tp, tq, pp, as in tp=2");
+                  "' is unknown; there is dp, fsdp, tp, tq, ep, pp, as in "
+                  "tp=2");
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
     seen.push_back(name);
@@ -201,7 +202,8 @@ void tools::CompileFlags::addRankFlags(CLI::App &app) {
       "ranks to run on, as axes and their sizes: tp=2 gives each "
       "of two ranks a half of the heads, of feed-forward layers "
       "and of the vocabulary, tq=2, behind tp, a half of each "
-      "key/value head's queries, too, pp=2 a half of the layers, and in "
+      "key/value head's queries, too, ep=2 a half of a mixture's experts, "
+      "pp=2 a half of the layers, and in "
       "training dp=2 a half of the sequences, as fsdp=2 does, with "
       "parts of what --zero says");
   app.add_option("--tensor-parallel", tensorParallel.value,
@@ -389,10 +391,15 @@ std::string tools::CompileFlags::checkChoices() const {
 std::string tools::CompileFlags::finishMesh(CompileOptions &options) const {
   if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
     return error;
-  for (const MeshAxis &axis : options.mesh)
+  for (const MeshAxis &axis : options.mesh) {
     if (mode.value != "train" && isDataAxis(axis.name))
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
+    if (mode.value == "train" && axis.name == kExpertAxis)
+      return "--mesh=" + mesh + ": axis " + axis.name +
+             " is for programs that decode; in training ranks do not have "
+             "experts of their own yet";
+  }
   return "";
 }
 

@@ -445,20 +445,23 @@ void writeTable(const std::vector<Body> &bodies, raw_ostream &os) {
 //===----------------------------------------------------------------------===//
 
 std::string roleText(const Body &body, const Operand &operand) {
-  std::string text = StringSwitch<std::string>(operand.role())
-                         .Case("Output", "written")
-                         .Case("PartialOutput", "some of it written")
-                         .Case("Updated", "read and written")
-                         .Case("Accumulated", "added to, or written")
-                         .Case("Input", "read")
-                         .Case("PartialInput", "read as far as it is written")
-                         .Cases("State", "Keys", "read")
-                         .Cases("Weight", "Matrix", "weights")
-                         .Case("Integers", "i32, read")
-                         .Case("IntegerOutput", "i32, written")
-                         .Case("Flag", "flag")
-                         .Case("Scratch", "scratch")
-                         .Default("");
+  std::string text =
+      StringSwitch<std::string>(operand.role())
+          .Case("Output", "written")
+          .Case("PartialOutput", "some of it written")
+          .Case("Updated", "read and written")
+          .Case("Accumulated", "added to, or written")
+          .Case("Input", "read")
+          .Case("PartialInput", "read as far as it is written")
+          .Cases("State", "Keys", "read")
+          .Cases("Weight", "Matrix", "weights")
+          .Case("Integers", "i32, read")
+          .Case("IntegerOutput", "i32, written")
+          .Case("PartialIntegers", "i32, read as far as it is written")
+          .Case("PartialIntegerOutput", "i32, some of it written")
+          .Case("Flag", "flag")
+          .Case("Scratch", "scratch")
+          .Default("");
   if (operand.isNullable())
     text += ", may be null";
   std::vector<StringRef> shape = operand.shape();

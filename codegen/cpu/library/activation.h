@@ -51,6 +51,23 @@ BATON_INLINE Vector activate(Vector x, int32_t activation) {
   }
 }
 
+/// gpt-oss's: g * sigmoid(1.702 g) * (u + 1), of a gate g of at most 7 and a u
+/// within -7 and 7. NaN stays NaN.
+BATON_INLINE Vector clamped_swiglu(Vector gate, Vector up) {
+  constexpr Real limit = 7, slope = 1.702;
+  gate = gate > limit ? splat(limit) : gate;
+  up = up > limit ? splat(limit) : up;
+  up = up < -limit ? splat(-limit) : up;
+  return gate / (1.0f + exp(gate * -slope)) * (up + 1.0f);
+}
+
+/// What a gated product makes of its two sums.
+BATON_INLINE Vector activate_gated(Vector gate, Vector up, int32_t activation) {
+  if (activation == BATON_ACTIVATION_CLAMPED_SWIGLU)
+    return clamped_swiglu(gate, up);
+  return activate(gate, activation) * up;
+}
+
 /// The derivatives, at x.
 BATON_INLINE Vector silu_slope(Vector x) {
   const Vector open = sigmoid(x);

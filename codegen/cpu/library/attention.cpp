@@ -25,7 +25,8 @@ BATON_TASK void baton_task_attention(
     const Real *__restrict values, int64_t value_stride, int64_t rows,
     int64_t position, int64_t group, int64_t head_dim, int64_t value_dim,
     Real scale, Real softcap, int64_t window, const Real *__restrict gate,
-    int64_t gate_stride, int64_t gate_width, Real *__restrict scratch) {
+    int64_t gate_stride, int64_t gate_width, const Real *__restrict sinks,
+    Real *__restrict scratch) {
   const int64_t queries = rows * group;
   Real *maxima = scratch;
   Real *sums = maxima + queries;
@@ -39,7 +40,7 @@ BATON_TASK void baton_task_attention(
                   gate ? gate + query / group * gate_stride +
                              query % group * gate_width
                        : nullptr,
-                  gate_width);
+                  gate_width, sinks ? sinks + query % group : nullptr);
 }
 
 BATON_TASK void baton_task_gate(Real *out, int64_t out_stride, const Real *x,

@@ -224,14 +224,21 @@ struct RunningResult {
           fma(elements, splat(factors.take), load(place, width) * factors.keep);
     store(place, elements, width);
   }
-  /// When all blocks have come: quotients, times how far gates are open.
-  BATON_INLINE void finish(int64_t query, const Real *gates,
-                           int64_t gate_width) const {
+  /// When all blocks have come: quotients, times how far gates are open. A
+  /// sink is one more block, whose elements are zeros.
+  BATON_INLINE void finish(int64_t query, const Real *gates, int64_t gate_width,
+                           const Real *sink) const {
     Real *place = target(query);
+    Real keep = 1.0f;
+    if (sink)
+      keep = merge(maxima[query], sums[query], {*sink, 1.0f}, false).keep;
     const Real sum = sums[query] == 0.0f ? 1.0f : sums[query];
     for_each_vector(value_dim,
                     [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                      Vector value = load(place + first, count) / sum;
+                      Vector value = load(place + first, count);
+                      if (sink)
+                        value *= keep;
+                      value /= sum;
                       if (gates)
                         value *= opening(gates, gate_width, first, count);
                       store(place + first, value, count);

@@ -8,7 +8,7 @@ BATON_TASK void baton_task_attention_merge(
     Real *__restrict out, int64_t out_stride, const Real *__restrict partials,
     int64_t partials_stride, int64_t rows, int64_t position, int64_t value_dim,
     int64_t window, const Real *__restrict gate, int64_t gate_stride,
-    int64_t gate_width) {
+    int64_t gate_width, const Real *__restrict sink) {
   for (int64_t row = 0; row < rows; ++row) {
     Real maximum, sum;
     const RunningResult result = {
@@ -28,6 +28,7 @@ BATON_TASK void baton_task_attention_merge(
                              width, factors, first);
       });
     }
-    result.finish(0, gate ? gate + row * gate_stride : nullptr, gate_width);
+    result.finish(0, gate ? gate + row * gate_stride : nullptr, gate_width,
+                  sink);
   }
 }

@@ -72,6 +72,38 @@ BATON_INLINE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
   return true;
 }
 
+/// Sorts choices by the segment that each is of, `count` segments. A choice of
+/// a segment that there is not is left out.
+template <typename SegmentOf>
+BATON_INLINE void sort_choices(int32_t *bounds, int32_t *choices,
+                               int32_t *places, const int32_t *experts,
+                               int64_t experts_stride, int64_t rows, int64_t k,
+                               int64_t count, SegmentOf segment_of) {
+  auto for_each_choice = [&](auto body) BATON_INLINE_LAMBDA {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < k; ++j) {
+        const int64_t segment = segment_of(experts[row * experts_stride + j]);
+        if (segment >= 0 && segment < count)
+          body(row * k + j, segment);
+      }
+  };
+  for (int64_t segment = 0; segment <= count; ++segment)
+    bounds[segment] = 0;
+  for_each_choice([&](int64_t, int64_t segment)
+                      BATON_INLINE_LAMBDA { ++bounds[segment + 1]; });
+  for (int64_t segment = 0; segment < count; ++segment)
+    bounds[segment + 1] += bounds[segment];
+  // A bound goes to its segment's end, which is the next one's begin.
+  for_each_choice([&](int64_t choice, int64_t segment) BATON_INLINE_LAMBDA {
+    const int32_t place = bounds[segment]++;
+    choices[place] = static_cast<int32_t>(choice);
+    places[choice] = place;
+  });
+  for (int64_t segment = count; segment > 0; --segment)
+    bounds[segment] = bounds[segment - 1];
+  bounds[0] = 0;
+}
+
 } // namespace
 
 BATON_TASK void
@@ -113,29 +145,21 @@ BATON_TASK void baton_task_dispatch_rows(int32_t *__restrict bounds,
                                          const int32_t *__restrict experts,
                                          int64_t experts_stride, int64_t rows,
                                          int64_t k, int64_t count) {
-  auto for_each_choice = [&](auto body) BATON_INLINE_LAMBDA {
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t j = 0; j < k; ++j) {
-        const int64_t expert = experts[row * experts_stride + j];
-        if (expert >= 0 && expert < count)
-          body(row * k + j, expert);
-      }
-  };
-  for (int64_t expert = 0; expert <= count; ++expert)
-    bounds[expert] = 0;
-  for_each_choice([&](int64_t, int64_t expert)
-                      BATON_INLINE_LAMBDA { ++bounds[expert + 1]; });
-  for (int64_t expert = 0; expert < count; ++expert)
-    bounds[expert + 1] += bounds[expert];
-  // A bound goes to its segment's end, which is the next one's begin.
-  for_each_choice([&](int64_t choice, int64_t expert) BATON_INLINE_LAMBDA {
-    const int32_t place = bounds[expert]++;
-    choices[place] = static_cast<int32_t>(choice);
-    places[choice] = place;
-  });
-  for (int64_t expert = count; expert > 0; --expert)
-    bounds[expert] = bounds[expert - 1];
-  bounds[0] = 0;
+  sort_choices(bounds, choices, places, experts, experts_stride, rows, k, count,
+               [](int64_t expert) BATON_INLINE_LAMBDA { return expert; });
+}
+
+BATON_TASK void baton_task_dispatch_rows_part(
+    int32_t *__restrict bounds, int32_t *__restrict choices,
+    int32_t *__restrict places, const int32_t *__restrict experts,
+    int64_t experts_stride, int64_t rows, int64_t k, int64_t count,
+    const int32_t *__restrict place) {
+  const int64_t first = place[0];
+  sort_choices(bounds, choices, places, experts, experts_stride, rows, k,
+               count + 1, [&](int64_t expert) BATON_INLINE_LAMBDA {
+                 const int64_t own = expert - first;
+                 return own >= 0 && own < count ? own : count;
+               });
 }
 
 BATON_TASK void baton_task_gather_rows(Real *__restrict out, int64_t out_stride,
@@ -154,12 +178,11 @@ BATON_TASK void baton_task_gather_rows(Real *__restrict out, int64_t out_stride,
   }
 }
 
-BATON_TASK void
-baton_task_combine_rows(Real *__restrict out, int64_t out_stride,
-                        const Real *__restrict x, int64_t x_stride,
-                        const int32_t *__restrict places,
-                        const Real *__restrict weights, int64_t weights_stride,
-                        int64_t rows, int64_t, int64_t k, int64_t width) {
+BATON_TASK void baton_task_combine_rows(
+    Real *__restrict out, int64_t out_stride, const Real *__restrict x,
+    int64_t x_stride, const int32_t *__restrict places,
+    const Real *__restrict weights, int64_t weights_stride, int64_t rows,
+    int64_t place_count, int64_t k, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const int32_t *own = places + row * k;
     const Real *weight = weights + row * weights_stride;
@@ -167,8 +190,9 @@ baton_task_combine_rows(Real *__restrict out, int64_t out_stride,
         width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
           Vector sum = splat(0.0f);
           for (int64_t j = 0; j < k; ++j)
-            sum = fma(splat(weight[j]),
-                      load(x + own[j] * x_stride + first, count), sum);
+            if (own[j] < place_count)
+              sum = fma(splat(weight[j]),
+                        load(x + own[j] * x_stride + first, count), sum);
           store(out + row * out_stride + first, sum, count);
         });
   }

@@ -24,7 +24,8 @@
 //   pointer and the same stride.
 // - No body allocates, throws, or keeps state. The only functions called are
 //   memcpy, sinf and cosf (baton_task_rope_table), log (baton_task_sample, for
-//   log-probabilities) and baton_yield.
+//   log-probabilities), baton_yield, and what a row is given
+//   (baton_task_token_mask).
 // - In the bitcode every body but baton_wait_slow is always_inline and carries
 //   the attributes of the oldest x86-64; inlined, it takes those of its caller.
 //   A caller without FMA or F16C gets library calls instead, correct but slow.
@@ -62,6 +63,8 @@ enum BatonActivation {
   /// The approximation with tanh.
   BATON_ACTIVATION_GELU_TANH = 3,
   BATON_ACTIVATION_RELU = 4,
+  /// Of gated products only.
+  BATON_ACTIVATION_CLAMPED_SWIGLU = 5,
 };
 
 /// How logits of a router become weights.

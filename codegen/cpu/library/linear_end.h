@@ -61,7 +61,7 @@ struct GatedEnd {
       if (bias_up)
         up += load(bias_up + column, width);
       store(out + (first_row + row) * out_stride + column,
-            activate(gate, activation) * up, width);
+            activate_gated(gate, up, activation), width);
     }
   }
 };

@@ -55,7 +55,8 @@ BATON_INLINE void attend_to_pages(
     const int32_t *__restrict pages, int64_t line, int64_t rows, int64_t group,
     int64_t head_dim, int64_t value_dim, Real scale, Real softcap,
     int64_t window, const Real *__restrict gate, int64_t gate_stride,
-    int64_t gate_width, Real *__restrict scratch) {
+    int64_t gate_width, const Real *__restrict sinks,
+    Real *__restrict scratch) {
   for (int64_t row = 0; row < rows;) {
     const int64_t position = positions[row];
     int64_t count = 1;
@@ -79,7 +80,7 @@ BATON_INLINE void attend_to_pages(
                     gate ? gate + (row + query / group) * gate_stride +
                                query % group * gate_width
                          : nullptr,
-                    gate_width);
+                    gate_width, sinks ? sinks + query % group : nullptr);
     row += count;
   }
 }
@@ -132,13 +133,14 @@ BATON_APPEND(baton_task_append_value_pages_fp8, int8_t, Float8, ValuePlaces)
       int64_t rows, int64_t group, int64_t head_dim, int64_t value_dim,        \
       int64_t /*key_row*/, int64_t /*value_row*/, Real scale, Real softcap,    \
       int64_t window, const Real *__restrict gate, int64_t gate_stride,        \
-      int64_t gate_width, Real *__restrict scratch) {                          \
+      int64_t gate_width, const Real *__restrict sinks,                        \
+      Real *__restrict scratch) {                                              \
     attend_to_pages(out, out_stride, q, q_stride,                              \
                     reinterpret_cast<const Element *>(keys), key_page_stride,  \
                     reinterpret_cast<const Element *>(values),                 \
                     value_page_stride, positions, sequences, pages, line,      \
                     rows, group, head_dim, value_dim, scale, softcap, window,  \
-                    gate, gate_stride, gate_width, scratch);                   \
+                    gate, gate_stride, gate_width, sinks, scratch);            \
   }
 BATON_ATTENTION(baton_task_paged_attention, Real, Real)
 BATON_ATTENTION(baton_task_paged_attention_bf16, uint16_t, BFloat16)

@@ -405,7 +405,7 @@ baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
                   const int32_t *__restrict sampling, int64_t sampling_stride,
                   const int32_t *__restrict changes, int64_t /*change_words*/,
                   int64_t line_words, const int32_t *__restrict masks,
-                  int64_t /*mask_words*/, int64_t rows, int64_t vocabulary,
+                  int64_t masks_stride, int64_t rows, int64_t vocabulary,
                   Real *__restrict /*scratch*/) {
   for (int64_t row = 0; row < rows; ++row) {
     BatonSampling wanted;
@@ -427,9 +427,9 @@ baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
       Real largest = 0;
       const bool finite = find_largest(own, vocabulary, largest);
       if (finite && wanted.masked && !scores) {
-        const int32_t *mask = masks + wanted.line * ((vocabulary + 31) / 32);
-        largest = exclude(work, own, vocabulary,
-                          reinterpret_cast<const uint32_t *>(mask));
+        largest = exclude(
+            work, own, vocabulary,
+            reinterpret_cast<const uint32_t *>(masks + row * masks_stride));
         own = work;
       }
       if (!finite)

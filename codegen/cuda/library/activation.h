@@ -19,6 +19,8 @@ enum BatonActivation {
   /// The approximation with tanh.
   BATON_ACTIVATION_GELU_TANH = 3,
   BATON_ACTIVATION_RELU = 4,
+  /// Of gated products only.
+  BATON_ACTIVATION_CLAMPED_SWIGLU = 5,
 };
 
 namespace baton::cuda {
@@ -54,6 +56,23 @@ BATON_DEVICE float activate(float x, int32_t activation) {
   default:
     return x;
   }
+}
+
+/// gpt-oss's: g * sigmoid(1.702 g) * (u + 1), of a gate g of at most 7 and a u
+/// within -7 and 7. NaN stays NaN.
+BATON_DEVICE float clamped_swiglu(float gate, float up) {
+  constexpr float limit = 7, slope = 1.702f;
+  gate = gate > limit ? limit : gate;
+  up = up > limit ? limit : up;
+  up = up < -limit ? -limit : up;
+  return gate / (1.0f + exp(gate * -slope)) * (up + 1.0f);
+}
+
+/// What a gated product makes of its two sums.
+BATON_DEVICE float activate_gated(float gate, float up, int32_t activation) {
+  if (activation == BATON_ACTIVATION_CLAMPED_SWIGLU)
+    return clamped_swiglu(gate, up);
+  return activate(gate, activation) * up;
 }
 
 /// The derivatives, at x.

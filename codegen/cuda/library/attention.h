@@ -155,7 +155,7 @@ BATON_DEVICE void attend(Attention<States> &task, int64_t rows, float *scratch,
         task.queries, task.value_dim, [&](int64_t query, int64_t element) {
           float *place = task.target(query) + element;
           *place =
-              finish(query, element, quotient(*place, task.running[query].sum));
+              finish(query, element, *place, task.running[query]);
           if (element == 0)
             keep(query, task.running[query]);
         });
@@ -196,7 +196,7 @@ baton_task_attention(float *out, int64_t out_stride, const float *q,
                      int64_t position, int64_t group, int64_t head_dim,
                      int64_t value_dim, float scale, float softcap,
                      int64_t window, const float *gate, int64_t gate_stride,
-                     int64_t gate_width, float *scratch) {
+                     int64_t gate_width, const float *sinks, float *scratch) {
   using namespace baton::cuda;
   if (rows == 0)
     return;
@@ -215,7 +215,9 @@ baton_task_attention(float *out, int64_t out_stride, const float *q,
   task.out_stride = out_stride;
   attend(
       task, rows, scratch, [](int64_t, Weights) {},
-      [&](int64_t query, int64_t element, float value) {
+      [&](int64_t query, int64_t element, float value, Weights running) {
+        value = finished(value, running,
+                         sinks ? sinks + task.head_of(query) : nullptr);
         return gate ? value * opening(gate + task.row_of(query) * gate_stride +
                                           task.head_of(query) * gate_width,
                                       gate_width, element)

@@ -120,6 +120,15 @@ BATON_DEVICE float quotient(float element, float sum) {
   return element / (sum == 0.0f ? 1.0f : sum);
 }
 
+/// A query's element when all blocks have come. A sink, if there is one, is one
+/// more block, whose elements are zeros.
+BATON_DEVICE float finished(float value, Weights running, const float *sink) {
+  if (!sink)
+    return quotient(value, running.sum);
+  const Merge join_by = merge(running, {*sink, 1.0f}, false);
+  return quotient(value * join_by.keep, running.sum);
+}
+
 /// A head's gate for one element.
 BATON_DEVICE float opening(const float *gates, int64_t gate_width,
                            int64_t element) {

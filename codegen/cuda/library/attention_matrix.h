@@ -70,6 +70,8 @@ template <int Threads, int Dim, typename Type> struct MatrixAttention {
   const float *gate;
   int64_t gate_stride;
   int gate_width;
+  /// One for each head of the group, or null.
+  const float *sinks;
   /// Two numbers for each query, if not null: maximum and sum of exponentials.
   float *statistics;
   int64_t statistics_stride;
@@ -281,12 +283,20 @@ template <int Threads, int Dim, typename Type> struct MatrixAttention {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int query = first_query + lane() / 4 + half * 8;
-      const float total = sum_of_query(sum[half]);
+      float total = sum_of_query(sum[half]);
       if (query >= queries)
         continue;
-      const float inverse = total == 0.0f ? 1.0f : 1.0f / total;
       const int64_t row = row_of(query);
       const int64_t head = query - row * group;
+      float keep = 1.0f;
+      if (sinks) {
+        // Maxima are those of logarithms to the base 2.
+        const float sink = sinks[head] * 0x1.715476p+0f;
+        const float largest = sink > maximum[half] ? sink : maximum[half];
+        keep = baton_exp2(maximum[half] - largest);
+        total = total * keep + baton_exp2(sink - largest);
+      }
+      const float inverse = total == 0.0f ? 1.0f : keep / total;
       if (statistics && lane() % 4 == 0) {
         const float log_2 = 0x1.62e43p-1f;
         float *place = statistics + row * statistics_stride + 2 * head;
@@ -367,7 +377,7 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
                  int64_t rows, int64_t position, int64_t group,
                  int64_t head_dim, int64_t value_dim, float scale,
                  float softcap, int64_t window, const float *gate,
-                 int64_t gate_stride, int64_t gate_width,
+                 int64_t gate_stride, int64_t gate_width, const float *sinks,
                  float *statistics = nullptr, int64_t statistics_stride = 0) {
   MatrixAttention<Threads, Dim, Type> task;
   task.thread = baton_thread();
@@ -385,6 +395,7 @@ matrix_attention(unsigned char *shared, float *out, int64_t out_stride,
   task.gate = gate;
   task.gate_stride = gate_stride;
   task.gate_width = static_cast<int>(gate_width);
+  task.sinks = sinks;
   task.statistics = statistics;
   task.statistics_stride = statistics_stride;
   task.keys_in_panels = key_stride == 0;
@@ -421,14 +432,14 @@ BATON_DEVICE void baton_matrix_attention(
     const float *values, int64_t value_stride, int64_t rows, int64_t position,
     int64_t group, int64_t head_dim, int64_t value_dim, float scale,
     float softcap, int64_t window, const float *gate, int64_t gate_stride,
-    int64_t gate_width, float *scratch) {
+    int64_t gate_width, const float *sinks, float *scratch) {
   using namespace baton::cuda;
   if (baton_matrix_attention_shared_bytes(Threads, head_dim, value_dim) == 0 ||
       key_stride % 4 != 0 || value_stride % 4 != 0) {
     baton_task_attention(out, out_stride, q, q_stride, keys, key_stride, values,
                          value_stride, rows, position, group, head_dim,
                          value_dim, scale, softcap, window, gate, gate_stride,
-                         gate_width, scratch);
+                         gate_width, sinks, scratch);
     return;
   }
   // Registers, and the code that fills them, for no more than there is.
@@ -437,7 +448,7 @@ BATON_DEVICE void baton_matrix_attention(
   matrix_attention<Threads, Dim, BFloat16Operands>(                            \
       shared, out, out_stride, q, q_stride, keys, key_stride, values,          \
       value_stride, rows, position, group, head_dim, value_dim, scale,         \
-      softcap, window, gate, gate_stride, gate_width)
+      softcap, window, gate, gate_stride, gate_width, sinks)
   if (dim <= 64)
     BATON_RUN(64);
   else if (dim <= 128)
@@ -455,7 +466,7 @@ BATON_CALLED void baton_matrix_attention(
     int64_t q_stride, const float *keys, int64_t, const float *values, int64_t,
     int64_t rows, int64_t position, int64_t group, int64_t, int64_t,
     float scale, float softcap, int64_t window, const float *gate,
-    int64_t gate_stride, int64_t gate_width, float *) {
+    int64_t gate_stride, int64_t gate_width, const float *sinks, float *) {
   static_assert(
       baton_matrix_attention_shared_bytes(Threads, HeadDim, ValueDim) != 0);
   constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
@@ -464,7 +475,7 @@ BATON_CALLED void baton_matrix_attention(
                                 baton::cuda::BFloat16Operands>(
       shared, out, out_stride, q, q_stride, keys, 0, values, 0, rows, position,
       group, HeadDim, ValueDim, scale, softcap, window, gate, gate_stride,
-      gate_width);
+      gate_width, sinks);
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_ATTENTION_MATRIX_H

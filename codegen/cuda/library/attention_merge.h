@@ -33,7 +33,8 @@ baton_task_attention_merge(float *out, int64_t out_stride,
                            const float *partials, int64_t partials_stride,
                            int64_t rows, int64_t position, int64_t value_dim,
                            int64_t window, const float *gate,
-                           int64_t gate_stride, int64_t gate_width) {
+                           int64_t gate_stride, int64_t gate_width,
+                           const float *sink) {
   using namespace baton::cuda;
   // Loads that are under way at once.
   constexpr int ahead = 8;
@@ -88,7 +89,7 @@ baton_task_attention_merge(float *out, int64_t out_stride,
     }
     if (!has_element)
       continue;
-    value = quotient(value, sum);
+    value = finished(value, {largest, sum}, sink);
     if (gate)
       value *= opening(gate + row * gate_stride, gate_width, element);
     out[row * out_stride + element] = value;

@@ -102,7 +102,7 @@ BATON_CALLED void baton_finish_gated_linear_bf16(
             product + row * product_stride + column / 16 * 32 + column % 16;
         const float gate = bias_gate ? sums[0] + bias_gate[column] : sums[0];
         const float up = bias_up ? sums[16] + bias_up[column] : sums[16];
-        return baton::cuda::activate(gate, activation) * up;
+        return baton::cuda::activate_gated(gate, up, activation);
       });
 }
 

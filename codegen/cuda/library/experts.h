@@ -99,15 +99,40 @@ BATON_DEVICE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
   return true;
 }
 
-/// body(choice) for those of one expert, ascending.
-template <typename Body>
-BATON_DEVICE void for_each_choice(const int32_t *experts, int64_t stride,
-                                  int64_t rows, int64_t k, int64_t expert,
-                                  Body body) {
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t j = 0; j < k; ++j)
-      if (experts[row * stride + j] == expert)
-        body(row * k + j);
+/// Sorts choices by the segment that each is of, `count` segments.
+template <typename SegmentOf>
+BATON_DEVICE void sort_choices(int32_t *bounds, int32_t *choices,
+                               int32_t *places, const int32_t *experts,
+                               int64_t experts_stride, int64_t rows, int64_t k,
+                               int64_t count, SegmentOf segment_of) {
+  // body(choice) for those of one segment, ascending.
+  auto for_each_choice = [&](int64_t segment, auto body) {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < k; ++j)
+        if (segment_of(experts[row * experts_stride + j]) == segment)
+          body(row * k + j);
+  };
+  for (int64_t segment = baton_thread(); segment < count;
+       segment += baton_threads()) {
+    int32_t own = 0;
+    for_each_choice(segment, [&](int64_t) { ++own; });
+    bounds[segment + 1] = own;
+  }
+  __syncthreads();
+  if (baton_thread() == 0) {
+    bounds[0] = 0;
+    for (int64_t segment = 0; segment < count; ++segment)
+      bounds[segment + 1] += bounds[segment];
+  }
+  __syncthreads();
+  for (int64_t segment = baton_thread(); segment < count;
+       segment += baton_threads()) {
+    int32_t place = bounds[segment];
+    for_each_choice(segment, [&](int64_t choice) {
+      choices[place] = static_cast<int32_t>(choice);
+      places[choice] = place++;
+    });
+  }
 }
 
 } // namespace baton::cuda
@@ -147,29 +172,22 @@ BATON_DEVICE void baton_task_dispatch_rows(int32_t *bounds, int32_t *choices,
                                            const int32_t *experts,
                                            int64_t experts_stride, int64_t rows,
                                            int64_t k, int64_t count) {
-  for (int64_t expert = baton_thread(); expert < count;
-       expert += baton_threads()) {
-    int32_t own = 0;
-    baton::cuda::for_each_choice(experts, experts_stride, rows, k, expert,
-                                 [&](int64_t) { ++own; });
-    bounds[expert + 1] = own;
-  }
-  __syncthreads();
-  if (baton_thread() == 0) {
-    bounds[0] = 0;
-    for (int64_t expert = 0; expert < count; ++expert)
-      bounds[expert + 1] += bounds[expert];
-  }
-  __syncthreads();
-  for (int64_t expert = baton_thread(); expert < count;
-       expert += baton_threads()) {
-    int32_t place = bounds[expert];
-    baton::cuda::for_each_choice(
-        experts, experts_stride, rows, k, expert, [&](int64_t choice) {
-          choices[place] = static_cast<int32_t>(choice);
-          places[choice] = place++;
-        });
-  }
+  baton::cuda::sort_choices(bounds, choices, places, experts, experts_stride,
+                            rows, k, count,
+                            [](int64_t expert) { return expert; });
+}
+
+BATON_DEVICE void
+baton_task_dispatch_rows_part(int32_t *bounds, int32_t *choices,
+                              int32_t *places, const int32_t *experts,
+                              int64_t experts_stride, int64_t rows, int64_t k,
+                              int64_t count, const int32_t *place) {
+  const int64_t first = place[0];
+  baton::cuda::sort_choices(bounds, choices, places, experts, experts_stride,
+                            rows, k, count + 1, [&](int64_t expert) {
+                              const int64_t own = expert - first;
+                              return own >= 0 && own < count ? own : count;
+                            });
 }
 
 BATON_DEVICE void baton_task_gather_rows(float *out, int64_t out_stride,
@@ -182,18 +200,17 @@ BATON_DEVICE void baton_task_gather_rows(float *out, int64_t out_stride,
                          });
 }
 
-BATON_DEVICE void baton_task_combine_rows(float *out, int64_t out_stride,
-                                          const float *x, int64_t x_stride,
-                                          const int32_t *places,
-                                          const float *weights,
-                                          int64_t weights_stride, int64_t rows,
-                                          int64_t, int64_t k, int64_t width) {
+BATON_DEVICE void baton_task_combine_rows(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const int32_t *places, const float *weights, int64_t weights_stride,
+    int64_t rows, int64_t place_count, int64_t k, int64_t width) {
   baton::cuda::fill_rows(
       out, out_stride, rows, width, [&](int64_t row, int64_t column) {
         float sum = 0.0f;
         for (int64_t j = 0; j < k; ++j)
-          sum = fmaf(weights[row * weights_stride + j],
-                     x[places[row * k + j] * x_stride + column], sum);
+          if (const int64_t place = places[row * k + j]; place < place_count)
+            sum = fmaf(weights[row * weights_stride + j],
+                       x[place * x_stride + column], sum);
         return sum;
       });
 }

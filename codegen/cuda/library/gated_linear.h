@@ -24,7 +24,7 @@ struct GatedEnd {
                                              const float (&sum)[2]) const {
     const float gate = bias_gate ? sum[0] + bias_gate[column] : sum[0];
     const float up = bias_up ? sum[1] + bias_up[column] : sum[1];
-    out[row * out_stride + column] = activate(gate, activation) * up;
+    out[row * out_stride + column] = activate_gated(gate, up, activation);
   }
 };
 

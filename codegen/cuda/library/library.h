@@ -57,5 +57,6 @@
 #include "codegen/cuda/library/softmax.h"
 #include "codegen/cuda/library/stored_linear.h"
 #include "codegen/cuda/library/stream.h"
+#include "codegen/cuda/library/token_mask.h"
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H

@@ -109,8 +109,8 @@ BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
             [&](int64_t, int64_t column, const float(&sum)[2]) {
               const float *const bias = linear.bias, *const up = linear.bias_up;
               const float gate = bias ? sum[0] + bias[column] : sum[0];
-              return activate(gate, linear.activation) *
-                     (up ? sum[1] + up[column] : sum[1]);
+              return activate_gated(gate, up ? sum[1] + up[column] : sum[1],
+                                    linear.activation);
             });
       else
         finish_matrices<1, shape.product_stride()>(

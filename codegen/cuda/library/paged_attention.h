@@ -30,7 +30,7 @@ attend_to_pages(float *out, int64_t out_stride, const float *q,
                 const int32_t *pages, int64_t line, int64_t rows, int64_t group,
                 int64_t head_dim, int64_t value_dim, float scale, float softcap,
                 int64_t window, const float *gate, int64_t gate_stride,
-                int64_t gate_width, float *scratch) {
+                int64_t gate_width, const float *sinks, float *scratch) {
   // Rows of one sequence that follow one another are taken together.
   for (int64_t row = 0, count; row < rows; row += count) {
     const int64_t position = positions[row];
@@ -57,7 +57,9 @@ attend_to_pages(float *out, int64_t out_stride, const float *q,
     task.out_stride = out_stride;
     attend(
         task, count, scratch, [](int64_t, Weights) {},
-        [&](int64_t query, int64_t element, float value) {
+        [&](int64_t query, int64_t element, float value, Weights running) {
+          value = finished(value, running,
+                           sinks ? sinks + task.head_of(query) : nullptr);
           return gate ? value * opening(gate +
                                             (row + task.row_of(query)) *
                                                 gate_stride +
@@ -130,13 +132,14 @@ BATON_APPEND(baton_task_append_value_pages_fp8, int8_t, Float8, ValuePlaces)
       int64_t head_dim, int64_t value_dim, int64_t /*key_row*/,                \
       int64_t /*value_row*/, float scale, float softcap, int64_t window,       \
       const float *gate, int64_t gate_stride, int64_t gate_width,              \
+      const float *sinks,                                                      \
       float *scratch) {                                                        \
     baton::cuda::attend_to_pages(                                              \
         out, out_stride, q, q_stride, reinterpret_cast<const Element *>(keys), \
         key_page_stride, reinterpret_cast<const Element *>(values),            \
         value_page_stride, positions, sequences, pages, line, rows, group,     \
         head_dim, value_dim, scale, softcap, window, gate, gate_stride,        \
-        gate_width, scratch);                                                  \
+        gate_width, sinks, scratch);                                           \
   }
 BATON_ATTENTION(baton_task_paged_attention, float, float)
 BATON_ATTENTION(baton_task_paged_attention_bf16, uint16_t,

@@ -111,7 +111,7 @@ BATON_DEVICE void baton_task_sample(
     int64_t workspace_stride, const float *logits, int64_t logits_stride,
     const int32_t *sampling, int64_t sampling_stride, const int32_t *changes,
     int64_t /*change_words*/, int64_t line_words, const int32_t *masks,
-    int64_t /*mask_words*/, int64_t rows, int64_t vocabulary, float *scratch) {
+    int64_t masks_stride, int64_t rows, int64_t vocabulary, float *scratch) {
   using namespace baton::cuda;
   auto *const memory = reinterpret_cast<SamplingMemory *>(scratch);
   for (int64_t row = 0; row < rows; ++row) {
@@ -137,10 +137,10 @@ BATON_DEVICE void baton_task_sample(
     int32_t token = BATON_NOT_FINITE;
     if (best >= 0 && wanted.masked && !scores) {
       float *const kept = workspace + row * workspace_stride;
-      const int32_t *mask = masks + wanted.line * ((vocabulary + 31) / 32);
-      best = exclude_tokens(kept, own, vocabulary,
-                            reinterpret_cast<const uint32_t *>(mask),
-                            memory->integers);
+      best = exclude_tokens(
+          kept, own, vocabulary,
+          reinterpret_cast<const uint32_t *>(masks + row * masks_stride),
+          memory->integers);
       token = BATON_NOT_DRAWN;
       own = kept;
     }

@@ -55,7 +55,9 @@ BATON_DEVICE void baton_task_sequence_attention(
               place[0] = sums.maximum;
               place[1] = sums.sum;
             },
-            [](int64_t, int64_t, float value) { return value; });
+            [](int64_t, int64_t, float value, Weights running) {
+              return quotient(value, running.sum);
+            });
       });
 }
 

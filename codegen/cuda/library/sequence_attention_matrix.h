@@ -44,7 +44,7 @@ BATON_CALLED void baton_matrix_sequence_attention(
         q_stride, keys + begin * key_stride, key_stride,
         values + begin * value_stride, value_stride, end - first, position,
         group, HeadDim, ValueDim, scale, softcap, window, nullptr, 0, 0,
-        statistics + first * statistics_stride, statistics_stride);
+        nullptr, statistics + first * statistics_stride, statistics_stride);
     first = end;
   }
 }

@@ -279,7 +279,7 @@ BATON_DEVICE void baton_stream_gated_linear_bf16(
       ring, x, k, columns, [&](int64_t column, const float(&sum)[2]) {
         const float gate = bias_gate ? sum[0] + bias_gate[column] : sum[0];
         const float up = bias_up ? sum[1] + bias_up[column] : sum[1];
-        out[column] = baton::cuda::activate(gate, activation) * up;
+        out[column] = baton::cuda::activate_gated(gate, up, activation);
       });
 }
 

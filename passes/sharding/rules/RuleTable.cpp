@@ -47,6 +47,7 @@ static RuleTable makeTable() {
                    addElementwiseGradient,
                    addEmbedding,
                    addEmbeddingGradient,
+                   addExperts,
                    addExpertsGradient,
                    addGatedLinear,
                    addHyper,

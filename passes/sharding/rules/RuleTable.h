@@ -85,6 +85,7 @@ void addDeferredNormGradient(RuleTable &rules);
 void addElementwiseGradient(RuleTable &rules);
 void addEmbedding(RuleTable &rules);
 void addEmbeddingGradient(RuleTable &rules);
+void addExperts(RuleTable &rules);
 /// Behind what else ops of experts have.
 void addExpertsGradient(RuleTable &rules);
 void addGatedLinear(RuleTable &rules);

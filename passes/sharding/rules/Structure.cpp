@@ -145,6 +145,7 @@ void sharding::addStructure(RuleTable &rules) {
   rules.without<YieldOp>("it reads what the stack carries, where that lies");
   rules.without<PagedAppendOp>("batch-form makes it of what a rank has");
   rules.without<PagedAttentionOp>("batch-form makes it of what a rank has");
+  rules.without<TokenMaskOp>("batch-form makes it of what a rank has");
   rules.without<SampleOp>("batch-form makes it of what a rank has");
   rules.add<CustomOp>(writeCustom);
   rules.add<ReturnOp>([](ReturnOp op, RuleWriter &writer) {

@@ -15,12 +15,14 @@ void sharding::addAttention(RuleTable &rules) {
       gate = ", R " + h + (rankOf(op.getGate()) == 3 ? " e" : "");
     writer
         .equation("R " + h + " d, R " + g + " d, R " + g + " e" + gate +
-                  " -> R " + h + " e")
+                  (op.getSinks() ? ", " + h : "") + " -> R " + h + " e")
         .replicated(sharesHeads(op) ? "Rtdeg" : "Rtde");
   });
   rules.add<GateOp>([](GateOp op, RuleWriter &writer) {
-    writer.equation(rankOf(op.getGate()) == 3 ? "R h e, R h e -> R h e"
-                                              : "R h e, R h -> R h e");
+    writer
+        .equation(rankOf(op.getGate()) == 3 ? "R h e, R h e -> R h e"
+                                            : "R h e, R h -> R h e")
+        .linear({0});
   });
   rules.add<KvAppendOp>("R h d -> t h d", "Rtd");
 }

@@ -20,24 +20,19 @@ static void writeByRows(RuleWriter &writer, StringRef equation,
   writer.equation(equation).replicated(whole).replicated("so");
 }
 
-/// The same of an op that decoding programs have, too, which keep their rule;
-/// without one they need all of it.
+/// The same of an op that decoding programs have, too, by the rule that is
+/// there already (experts.cpp).
 template <typename OpT>
 static void addTrained(RuleTable &rules, StringRef equation, StringRef whole,
                        StringRef own = "") {
   RuleTable::Writer decodes = rules.rules.lookup(OpT::getOperationName());
-  rules.rules[OpT::getOperationName()] = [=](Operation *op,
-                                             RuleWriter &writer) {
-    bool trains = op->getParentOfType<ProgramOp>() &&
-                  op->getParentOfType<ProgramOp>().getTraining();
-    if (!trains && decodes)
+  rules.add<OpT>([=](OpT op, RuleWriter &writer) {
+    auto program = op->template getParentOfType<ProgramOp>();
+    if (!program || !program.getTraining())
       return decodes(op, writer);
     writeByRows(writer, equation, whole);
-    if (!trains)
-      writer.replicated("R");
-    else if (!own.empty())
-      writer.own(own);
-  };
+    writer.own(own);
+  });
 }
 
 template <typename OpT>
@@ -50,16 +45,7 @@ void sharding::addExpertsGradient(RuleTable &rules) {
   addTrained<DispatchOp>(rules, "R j -> z, R j, R j", "jz", /*own=*/"b");
   addTrained<GatherOp>(rules, "R k, R j -> R j k", "jk");
   addTrained<GroupedLinearOp>(rules, "R j k, z, e n k -> R j n", "jkzen");
-  addTrained<GroupedGatedLinearOp>(rules, "R j k, z, e n k, e n k -> R j n",
-                                   "jkzen");
   addTrained<CombineOp>(rules, "R j k, R j, R j -> R k", "jk");
-  RuleTable::Writer routes = rules.rules.lookup(RouteOp::getOperationName());
-  rules.add<RouteOp>([routes](RouteOp op, RuleWriter &writer) {
-    if (routes)
-      return routes(op, writer);
-    writer.equation(op.getBias() ? "R e, e -> R j, R j" : "R e -> R j, R j")
-        .replicated("ejso");
-  });
 
   addAdjoint<RouteGradientOp>(rules, "R j, R e, R j -> R e", "je");
   addAdjoint<GatherGradientOp>(rules, "R j k, R j -> R k", "jk");

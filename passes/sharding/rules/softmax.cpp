@@ -18,6 +18,11 @@ void sharding::addSoftmax(RuleTable &rules) {
     writer.equation(x + ", R -> " + x).replicated("Rt");
   });
   rules.add<SoftmaxOp>([](SoftmaxOp op, RuleWriter &writer) {
-    writer.equation(alike(op)).replicated(lettersOf(op.getX()).back());
+    std::string x = letters(op.getX());
+    writer
+        .equation(op.getSinks()
+                      ? x + ", " + lettersOf(op.getX()).front() + " -> " + x
+                      : alike(op))
+        .replicated(lettersOf(op.getX()).back());
   });
 }

@@ -33,6 +33,7 @@ static TilingRules makeRules() {
                    addSequenceAttention,
                    addSoftmax,
                    addSumRows,
+                   addTokenMask,
                    addVocabularyParts,
                    addStructure})
     add(rules);

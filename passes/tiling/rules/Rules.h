@@ -99,6 +99,7 @@ void addSample(TilingRules &rules);
 void addSequenceAttention(TilingRules &rules);
 void addSoftmax(TilingRules &rules);
 void addSumRows(TilingRules &rules);
+void addTokenMask(TilingRules &rules);
 void addVocabularyParts(TilingRules &rules);
 
 /// Those of ops that move, name or exchange values, and of bodies that users

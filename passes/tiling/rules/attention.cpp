@@ -3,6 +3,7 @@
 #include "passes/tiling/rules/Rules.h"
 
 #include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -67,6 +68,7 @@ namespace {
 /// What attention is computed of, and into.
 struct AttentionViews {
   View q, k, v, gate, out;
+  Weight sinks;
   int64_t heads, groups, width, valueWidth;
 
   /// Query heads of a key/value head.
@@ -160,7 +162,9 @@ static void tileWhole(model::AttentionOp op, const std::string &name,
   SmallVector<Attribute> operands = {phase.address(views.out, result),
                                      phase.stride(views.out, 0)};
   operands.append(scored);
-  operands.append({gate.pointer, gate.stride, gate.width, phase.scratch(0)});
+  operands.append({gate.pointer, gate.stride, gate.width,
+                   views.sinks.tile(phase, 1, views.group()),
+                   phase.scratch(0)});
   phase.call("attention", operands);
 }
 
@@ -218,7 +222,8 @@ static void tileSplit(model::AttentionOp op, const std::string &name,
               tiles.count(phase),
               phase.count(phase.past() + phase.coordinate(0) * tiles.size),
               phase.integer(views.valueWidth), phase.integer(op.getWindow()),
-              gate.pointer, gate.stride, gate.width});
+              gate.pointer, gate.stride, gate.width,
+              views.sinks.tile(phase, 1, 1)});
 }
 
 static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
@@ -248,6 +253,7 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
     return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   views.out = tiler.resultFor(op, name);
+  views.sinks = vectorWeight(name + ".sinks", op.getSinks(), tiler);
   const TileSizes &sizes = tiler.plan.tiles();
   RowTiles tiles(tiler, views.out.type, tiler.rowsOf(op, sizes.attentionRows));
   // Several row tiles are work enough without the blocks' memory, which grows

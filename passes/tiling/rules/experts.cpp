@@ -3,13 +3,15 @@
 // Each expert's places are a segment of all, which bounds say when the step has
 // routed its rows. A task of a grouped product has an expert and some columns:
 // one whose segment is empty only notifies. Segments are apart, and all of them
-// are all places, so that nobody waits for who goes where.
+// are all places, so that nobody waits for who goes where. Where ranks have
+// some of the experts each, the last segment is of the others, and no task's.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/tiling/rules/Rules.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "passes/collectives/RankPlaces.h"
 #include "passes/tiling/Linears.h"
 #include "passes/tiling/Places.h"
 
@@ -57,8 +59,7 @@ static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
   View experts = tiler.viewOf(op.getExperts());
   if (failed(expectRows(op, "the experts", experts)))
     return failure();
-  const int64_t k = experts.type.getDimension(1),
-                count = typeOf(op.getBounds()).getDimension(0) - 1;
+  const int64_t k = experts.type.getDimension(1), count = op.countExperts();
   auto table = [&](Value value, const char *what, AffineExpr end,
                    event::TableProperty property) {
     View view =
@@ -81,11 +82,20 @@ static LogicalResult tile(model::DispatchOp op, Tiler &tiler) {
   phase.writes(bounds, ends);
   phase.writes(choices, placed);
   phase.writes(own, placed);
-  phase.call("dispatch_rows",
-             {phase.address(bounds, ends), phase.address(choices, placed),
-              phase.address(own, placed), phase.address(experts, all),
-              phase.stride(experts, 0), phase.count({phase.rows()}),
-              phase.integer(k), phase.integer(count)});
+  SmallVector<Attribute> operands = {phase.address(bounds, ends),
+                                     phase.address(choices, placed),
+                                     phase.address(own, placed),
+                                     phase.address(experts, all),
+                                     phase.stride(experts, 0),
+                                     phase.count({phase.rows()}),
+                                     phase.integer(k),
+                                     phase.integer(count)};
+  if (!op.getAxes()) {
+    phase.call("dispatch_rows", operands);
+    return success();
+  }
+  operands.push_back(tiler.places->read(phase, tiler.places->expertsOf(op)));
+  phase.call("dispatch_rows_part", operands);
   return success();
 }
 
@@ -130,11 +140,19 @@ struct GroupedProduct {
   Attribute rows;
   /// Of its first column among those of all experts.
   AffineExpr column;
+  /// Of a vector of theirs, or null.
+  Attribute part(event::ParameterOp vector) {
+    return vector ? phase.weight(vector, column) : phase.null();
+  }
 
   GroupedProduct(Operation *op, Value bounds, int64_t usual, Tiler &tiler,
                  const std::string &name);
 };
 } // namespace
+
+static int64_t countExperts(Value bounds) {
+  return bounds.getDefiningOp<model::DispatchOp>().countExperts();
+}
 
 GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
                                Tiler &tiler, const std::string &name)
@@ -143,9 +161,9 @@ GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
       width(tiler.columnsOf(op, usual)), columns(out.type.getDimension(1)),
       phase(tiler.plan.phase(
           name, op->getLoc(),
-          {tiler.plan.constant(typeOf(boundsValue).getDimension(0) - 1),
+          {tiler.plan.constant(countExperts(boundsValue)),
            tiler.plan.constant(ceilDiv(columns, width))},
-          {typeOf(boundsValue).getDimension(0) - 1, ceilDiv(columns, width)})) {
+          {countExperts(boundsValue), ceilDiv(columns, width)})) {
   AffineExpr expert = phase.coordinate(0), tile = phase.coordinate(1);
   SmallVector<AffineExpr> ends =
       phase.entries(tiler.viewOf(boundsValue), {expert, expert + 1});
@@ -157,6 +175,12 @@ GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
   phase.reads(x, in);
 }
 
+/// Of all experts one behind the other, or null.
+static event::ParameterOp biasOf(Value bias, const std::string &name,
+                                 Tiler &tiler) {
+  return bias ? tiler.vector(name, bias) : event::ParameterOp();
+}
+
 static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
   if (tiler.training)
     return tileTrained(op, tiler);
@@ -165,6 +189,7 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels =
       tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
+  event::ParameterOp bias = biasOf(op.getBias(), name + ".bias", tiler);
   GroupedProduct product(op, op.getBounds(), tiler.plan.tiles().linearColumns,
                          tiler, name);
   PhaseBuilder &phase = product.phase;
@@ -174,7 +199,7 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
        phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
-       phase.null(), phase.null(), phase.integer(0), product.rows,
+       product.part(bias), phase.null(), phase.integer(0), product.rows,
        phase.integer(product.x.type.getDimension(1)),
        countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(model::Activation::identity))});
@@ -194,6 +219,9 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
+  event::ParameterOp gateBias =
+                         biasOf(op.getGateBias(), name + ".gate_bias", tiler),
+                     upBias = biasOf(op.getUpBias(), name + ".up_bias", tiler);
   GroupedProduct product(op, op.getBounds(),
                          bodies::gatedColumns(tiler.plan.tiles().linearColumns),
                          tiler, name);
@@ -204,7 +232,7 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
        phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
-       phase.null(), phase.null(), product.rows,
+       product.part(gateBias), product.part(upBias), product.rows,
        phase.integer(product.x.type.getDimension(1)),
        countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(op.getActivation()))});
@@ -226,6 +254,10 @@ static LogicalResult tile(model::CombineOp op, Tiler &tiler) {
   Box all = allPlaces(phase, x, k), made = rowsOfTask(phase, out, tiles.size),
       own = rowsOfTask(phase, places, tiles.size),
       weight = rowsOfTask(phase, weights, tiles.size);
+  // Those of the rank's own experts.
+  if (Value bounds = op.getBounds())
+    all.high[0] = phase.entries(tiler.viewOf(bounds),
+                                {phase.constant(countExperts(bounds))})[0];
   phase.reads(x, all);
   phase.reads(places, own);
   phase.reads(weights, weight);
@@ -235,7 +267,7 @@ static LogicalResult tile(model::CombineOp op, Tiler &tiler) {
               phase.address(x, all), phase.stride(x, 0),
               phase.address(places, own), phase.address(weights, weight),
               phase.stride(weights, 0), tiles.count(phase),
-              phase.count({countPlaces(phase, k)}), phase.integer(k),
+              phase.count({all.high[0]}), phase.integer(k),
               phase.integer(out.type.getDimension(1))});
   return success();
 }

@@ -4,6 +4,7 @@
 
 #include "codegen/bodies/TaskCalls.h"
 #include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -113,6 +114,7 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
+  Weight sinks = vectorWeight(name + ".sinks", op.getSinks(), tiler);
   RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().attentionRows));
   PhaseBuilder phase =
       plan.phase(name, op.getLoc(), {tiles.extent, plan.constant(groups)},
@@ -183,6 +185,7 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
               gatePointer,
               gateStride,
               gateWidth,
+              sinks.tile(phase, 1, group),
               phase.scratch(0)});
   return success();
 }

@@ -11,7 +11,6 @@ using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
-static_assert(sizeof(BatonSampling) == 4 * model::kSamplingWords);
 static_assert(sizeof(BatonChange) == 4 * model::kChangeWords);
 static_assert(sizeof(BatonDraw) == 4 * model::kDrawWords);
 
@@ -45,11 +44,12 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
       wanted = rowsOfTask(phase, sampling, tiles.size),
       work = rowsOfTask(phase, workspace, tiles.size),
       drawn = rowsOfTask(phase, draws, tiles.size),
-      allChanges = phase.whole(changes), allMasks = phase.whole(masks);
+      mask = rowsOfTask(phase, masks, tiles.size),
+      allChanges = phase.whole(changes);
   phase.reads(logits, row);
   phase.reads(sampling, wanted);
   phase.reads(changes, allChanges);
-  phase.reads(masks, allMasks);
+  phase.reads(masks, mask, {.may = true});
   phase.writes(workspace, work, {.may = true});
   phase.writes(draws, drawn);
   phase.needsScratch(BATON_SAMPLE_SCRATCH_BYTES);
@@ -62,9 +62,8 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
               phase.address(changes, allChanges),
               phase.integer(changes.type.getDimension(0)),
               phase.integer(program.countChanges() * model::kChangeWords),
-              phase.address(masks, allMasks),
-              phase.integer(masks.type.getDimension(0)), tiles.count(phase),
-              phase.integer(vocabulary), phase.scratch(0)});
+              phase.address(masks, mask), phase.stride(masks, 0),
+              tiles.count(phase), phase.integer(vocabulary), phase.scratch(0)});
   return success();
 }
 

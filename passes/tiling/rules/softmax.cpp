@@ -52,6 +52,9 @@ static LogicalResult tile(model::MaskGradientOp op, Tiler &tiler) {
 }
 
 static LogicalResult tile(model::SoftmaxOp op, Tiler &tiler) {
+  if (op.getSinks())
+    return op.emitOpError() << "cannot be tiled: only attention that is fused "
+                               "has sinks";
   return tileRowsOf(op, "softmax", tiler);
 }
 

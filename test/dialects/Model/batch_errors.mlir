@@ -24,7 +24,7 @@ model.program @p max_seq 64 training batch 2 {
 // -----
 
 // ... the body takes four arguments, the pages, and what model.sample reads
-// expected-error @below {{the body takes tokens, positions, sequences and slots of type '!model.tensor<rows x i32>', pages of type '!model.tensor<4 x i32>', sampling of type '!model.tensor<outputs x 22 x i32>', changes of type '!model.tensor<6534 x i32>', and masks, a vector of i32}}
+// expected-error @below {{the body takes tokens, positions, sequences and slots of type '!model.tensor<rows x i32>', pages of type '!model.tensor<4 x i32>', sampling of type '!model.tensor<outputs x 28 x i32>', and changes of type '!model.tensor<6534 x i32>'}}
 model.program @p max_seq 65 batch 2 {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<2 x i32>):
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
@@ -33,24 +33,15 @@ model.program @p max_seq 65 batch 2 {
 
 // -----
 
-// ... the last one is a vector of i32
-// expected-error @below {{and masks, a vector of i32}}
-model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x f32>):
-  %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  model.return %x : !model.tensor<outputs x 3 x f32>
-}
-
-// -----
-
 // ... states are appended to by model.paged_append
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %v = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
   // expected-error @below {{appends behind a step's past, which a batch has none of}}
   %k = model.kv_append %v to "k" : (!model.tensor<rows x 2 x 8 x f32>) -> !model.tensor<kv x 2 x 8 x f32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<3264 x i32>, !model.tensor<1 x i32>) -> !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
 }
 
@@ -58,7 +49,7 @@ model.program @p max_seq 64 batch 1 {
 
 // return: a batch has a second operand, made by model.sample
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   // expected-error @below {{returns the logits, what model.sample makes of them, and perhaps hidden states}}
   model.return %x : !model.tensor<outputs x 3 x f32>
@@ -174,7 +165,7 @@ model.program @p max_seq 64 {
 %p = "test.value"() : () -> !model.tensor<6 x i32>
 %k = model.paged_append %x at %i to "k" : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 2 x 8 x f32>
 // expected-error @below {{the gate has shape [rows, 2], expected [rows, 4] or [rows, 4, 8]}}
-%r = model.paged_attention %q, %k, %k, %g, %i, %i, %p {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>, !model.tensor<6 x i32>) -> !model.tensor<rows x 4 x 8 x f32>
+%r = model.paged_attention %q, %k, %k, %i, %i, %p gate %g {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>, !model.tensor<6 x i32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
 
 // -----
 
@@ -200,25 +191,85 @@ model.program @p max_seq 64 {
 
 // -----
 
+// token_mask: sampling is outputs x 28 x i32
+model.program @p max_seq 64 batch 1 {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %v = "test.value"() : () -> !model.tensor<outputs x 22 x i32>
+  // expected-error @below {{sampling has shape [outputs, 22], expected [outputs, 28]}}
+  %m = model.token_mask %v : (!model.tensor<outputs x 22 x i32>) -> !model.tensor<outputs x 1 x i32>
+  %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
+  model.return %x : !model.tensor<outputs x 3 x f32>
+}
+
+// -----
+
+// ... of i32
+model.program @p max_seq 64 batch 1 {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %v = "test.value"() : () -> !model.tensor<outputs x 28 x f32>
+  // expected-error @below {{sampling is not i32}}
+  %m = model.token_mask %v : (!model.tensor<outputs x 28 x f32>) -> !model.tensor<outputs x 1 x i32>
+  %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
+  model.return %x : !model.tensor<outputs x 3 x f32>
+}
+
+// -----
+
+// ... the result is outputs x W x i32
+model.program @p max_seq 64 batch 1 {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  // expected-error @below {{the result has shape [rows, 1], expected [outputs, words]}}
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<rows x 1 x i32>
+  %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
+  model.return %x : !model.tensor<outputs x 3 x f32>
+}
+
+// -----
+
+// ... of i32
+model.program @p max_seq 64 batch 1 {
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  // expected-error @below {{the result is not i32}}
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x f32>
+  %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
+  model.return %x : !model.tensor<outputs x 3 x f32>
+}
+
+// -----
+
+// ... the program is a batch
+model.program @p max_seq 64 {
+^bb0(%t: !model.tensor<rows x i32>):
+  %w = "test.value"() : () -> !model.tensor<outputs x 28 x i32>
+  // expected-error @below {{stands outside a batch}}
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
+  %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
+  model.return %x : !model.tensor<outputs x 3 x f32>
+}
+
+// -----
+
 // sample: logits are outputs x V x f32
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<rows x 3 x f32>
   %y = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   // expected-error @below {{logits have shape [rows, 3], expected [outputs, vocabulary]}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<rows x 3 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<3264 x i32>, !model.tensor<1 x i32>) -> !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<rows x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %y, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
 }
 
 // -----
 
-// ... sampling is outputs x 22 x i32
+// ... sampling is outputs x 28 x i32
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   %v = "test.value"() : () -> !model.tensor<outputs x 21 x i32>
-  // expected-error @below {{sampling has shape [outputs, 21], expected [outputs, 22]}}
-  %d = model.sample %x, %v, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 21 x i32>, !model.tensor<3264 x i32>, !model.tensor<1 x i32>) -> !model.tensor<outputs x 42 x i32>
+  // expected-error @below {{sampling has shape [outputs, 21], expected [outputs, 28]}}
+  %d = model.sample %x, %v, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 21 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
 }
 
@@ -226,34 +277,36 @@ model.program @p max_seq 64 batch 1 {
 
 // ... changes are a vector of i32
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   %v = "test.value"() : () -> !model.tensor<3264 x f32>
   // expected-error @below {{changes are not i32}}
-  %d = model.sample %x, %w, %v, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<3264 x f32>, !model.tensor<1 x i32>) -> !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %v, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x f32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
 }
 
 // -----
 
-// ... masks are a vector of i32
+// ... masks are made by model.token_mask
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  %v = "test.value"() : () -> !model.tensor<1 x f32>
-  // expected-error @below {{masks are not i32}}
-  %d = model.sample %x, %w, %c, %v : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<3264 x i32>, !model.tensor<1 x f32>) -> !model.tensor<outputs x 42 x i32>
+  %v = "test.value"() : () -> !model.tensor<outputs x 1 x i32>
+  // expected-error @below {{masks are made by no model.token_mask}}
+  %d = model.sample %x, %w, %c, %v : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
 }
 
 // -----
 
-// ... for each sequence a 32nd of V, rounded up
+// ... a 32nd of V, rounded up
 model.program @p max_seq 64 batch 2 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<2 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<6528 x i32>, %m: !model.tensor<2 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<2 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<6528 x i32>):
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 33 x f32>
-  // expected-error @below {{masks has shape [2], expected [4]}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<6528 x i32>, !model.tensor<2 x i32>) -> !model.tensor<outputs x 42 x i32>
+  // expected-error @below {{masks has shape [outputs, 1], expected [outputs, 2]}}
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<6528 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x, %d : !model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 42 x i32>
 }
 
@@ -261,10 +314,11 @@ model.program @p max_seq 64 batch 2 {
 
 // ... the result is outputs x 42 x i32
 model.program @p max_seq 64 batch 1 {
-^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 22 x i32>, %c: !model.tensor<3264 x i32>, %m: !model.tensor<1 x i32>):
+^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
+  %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   // expected-error @below {{the result has shape [outputs], expected [outputs, 42]}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<3264 x i32>, !model.tensor<1 x i32>) -> !model.tensor<outputs x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x i32>
 }
 
@@ -274,10 +328,10 @@ model.program @p max_seq 64 batch 1 {
 model.program @p max_seq 64 {
 ^bb0(%t: !model.tensor<rows x i32>):
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  %w = "test.value"() : () -> !model.tensor<outputs x 22 x i32>
+  %w = "test.value"() : () -> !model.tensor<outputs x 28 x i32>
   %c = "test.value"() : () -> !model.tensor<3264 x i32>
-  %m = "test.value"() : () -> !model.tensor<1 x i32>
+  %m = "test.value"() : () -> !model.tensor<outputs x 1 x i32>
   // expected-error @below {{stands outside a batch}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 22 x i32>, !model.tensor<3264 x i32>, !model.tensor<1 x i32>) -> !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x : !model.tensor<outputs x 3 x f32>
 }

@@ -1232,6 +1232,23 @@ model.program @p max_seq 8 {
 
 // -----
 
+// softmax: a sink for each head
+%x = "test.value"() : () -> !model.tensor<2 x rows x kv x f32>
+%s = "test.value"() : () -> !model.tensor<3 x f32>
+// expected-error @below {{sinks has shape [3], expected [2]}}
+%r = model.softmax %x sinks %s : (!model.tensor<2 x rows x kv x f32>, !model.tensor<3 x f32>) -> !model.tensor<2 x rows x kv x f32>
+
+// -----
+
+// attention: a sink for each query head
+%q = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%k = "test.value"() : () -> !model.tensor<kv x 2 x 8 x f32>
+%s = "test.value"() : () -> !model.tensor<2 x f32>
+// expected-error @below {{sinks has shape [2], expected [4]}}
+%r = model.attention %q, %k, %k sinks %s {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<kv x 2 x 8 x f32>, !model.tensor<kv x 2 x 8 x f32>, !model.tensor<2 x f32>) -> !model.tensor<rows x 4 x 8 x f32>
+
+// -----
+
 // softmax: elements are floating-point
 %x = "test.value"() : () -> !model.tensor<rows x 8 x i32>
 // expected-error @below {{operand has 'i32' elements, expected floating-point}}

@@ -7,12 +7,13 @@
 // RUN: baton-opt %s --batch-form="sequences=3 stored=fp8" | FileCheck %s --check-prefix=FP8
 // RUN: baton-opt %s --batch-form="sequences=3 stored=fp8" | baton-opt | FileCheck %s --check-prefix=FP8
 // RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
+// RUN: baton-opt %s --batch-form=sequences=3 --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory | sed 's/#event.wait<@token_mask.done[^<]*>, //' | not baton-opt --event-verify 2>&1 | FileCheck %s --check-prefix=UNAWAITED
 // RUN: baton-opt %s --batch-form="sequences=3 hidden-states=true" | FileCheck %s --check-prefix=HIDDEN
 // RUN: baton-opt %s --norm-rewrites --batch-form="sequences=3 hidden-states=true" | FileCheck %s --check-prefix=HIDDEN
 // RUN: baton-opt %s --batch-form="sequences=3 hidden-states=true" --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=HIDDEN-PLAN
 
 // CHECK-LABEL: model.program @decoder max_seq 64 batch 3 {
-// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>, %[[SAMPLING:.+]]: !model.tensor<outputs x 22 x i32>, %[[CHANGES:.+]]: !model.tensor<9792 x i32>, %[[MASKS:.+]]: !model.tensor<3 x i32>):
+// CHECK-NEXT: ^bb0(%[[TOKENS:.+]]: !model.tensor<rows x i32>, %[[POSITIONS:.+]]: !model.tensor<rows x i32>, %[[SEQUENCES:.+]]: !model.tensor<rows x i32>, %[[SLOTS:.+]]: !model.tensor<rows x i32>, %[[PAGES:.+]]: !model.tensor<3 x i32>, %[[SAMPLING:.+]]: !model.tensor<outputs x 28 x i32>, %[[CHANGES:.+]]: !model.tensor<9792 x i32>):
 // CHECK: model.embedding %[[TOKENS]]
 // CHECK: %[[TABLE:.+]] = model.parameter ["wpe"]
 // CHECK: model.embedding %[[POSITIONS]], %[[TABLE]]
@@ -22,6 +23,7 @@
 // CHECK: %[[V:.+]] = model.paged_append %[[H:.+]] at %[[SLOTS]] to "v"
 // CHECK: model.paged_attention %{{.+}}, %[[K]], %[[V]], %[[H]], %[[POSITIONS]], %[[SEQUENCES]], %[[PAGES]] {scale = 5.000000e-01 : f32, window = 7 : i64}
 // CHECK: model.last_rows
+// CHECK: %[[MASKS:.+]] = model.token_mask %[[SAMPLING]] : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
 // CHECK: %[[DRAWS:.+]] = model.sample %[[LOGITS:.+]], %[[SAMPLING]], %[[CHANGES]], %[[MASKS]]
 // CHECK: model.return %[[LOGITS]], %[[DRAWS]]
 
@@ -41,9 +43,14 @@
 // PLAN-SAME: waits [
 // PLAN-SAME: #event.wait<@{{.*}}paged_append{{.*}}done
 // PLAN: event.call "paged_attention"
+// Masks wait for nothing of the step, and sampling for its row's mask.
+// PLAN: event.phase "token_mask" grid {{.*}} capacity [3] accesses [#event.access<read @sampling, (d0)[s0, s1, s2] -> (d0, 0)
+// PLAN-SAME: #event.access<may write @masks, (d0)[s0, s1, s2] -> (d0, 0) to (d0)[s0, s1, s2] -> (d0 + 1, 1)>] notifies <@token_mask.done
+// PLAN: event.call "token_mask"
 // PLAN: event.phase "sample" grid
-// PLAN-SAME: #event.access<read @masks
+// PLAN-SAME: #event.access<may read @masks
 // PLAN-SAME: waits [
+// PLAN-SAME: #event.wait<@token_mask.done, (d0)[s0, s1, s2] -> (d0)
 // PLAN: event.call "sample" [#event.address<@draws
 // PLAN: event.phase "advance"
 // PLAN-SAME: #event.access<read @draws
@@ -54,7 +61,9 @@
 // PLAN-SAME: #event.access<write @pages
 // PLAN-SAME: #event.access<write @sampling
 // PLAN-SAME: #event.access<write @changes
-// PLAN-SAME: #event.access<write @masks
+
+// Sampling that did not wait would be rejected.
+// UNAWAITED: error: phase 'sample' does not wait for phase 'token_mask': read after write of @masks
 
 // As half as many bytes, or as bytes with a scale behind each row.
 // BF16: event.storage @k_memory bytes 2048

@@ -56,6 +56,24 @@
   "test.use"(%o) : (!result) -> ()
 }) : () -> ()
 
+// Sinks of softmax are those of attention.
+// CHECK-LABEL: "test.sinks"
+// CHECK-NEXT: ^bb0(%[[Q:.+]]: {{.*}}, %[[K:.+]]: {{.*}}, %[[V:.+]]: {{.*}}, %[[S:.+]]: {{.*}}):
+// CHECK-NEXT: %[[O:.+]] = model.attention %[[Q]], %[[K]], %[[V]] sinks %[[S]] {scale = 1.000000e+00 : f32}
+// CHECK-NEXT: "test.use"(%[[O]])
+"test.sinks"() ({
+^bb0(%q: !q, %k: !k6, %v: !v6, %sinks: !model.tensor<6 x f32>):
+  %qh = model.transpose %q {permutation = array<i64: 1, 0, 2>} : (!q) -> !qh
+  %kh = model.transpose %k {permutation = array<i64: 1, 2, 0>} : (!k6) -> !kh6
+  %vh = model.transpose %v {permutation = array<i64: 1, 0, 2>} : (!v6) -> !vh6
+  %s0 = model.matmul %qh, %kh : (!qh, !kh6) -> !scores
+  %s2 = model.mask %s0 : (!scores) -> !scores
+  %s3 = model.softmax %s2 sinks %sinks : (!scores, !model.tensor<6 x f32>) -> !scores
+  %r = model.matmul %s3, %vh : (!scores, !vh6) -> !rh
+  %o = model.transpose %r {permutation = array<i64: 1, 0, 2>} : (!rh) -> !result
+  "test.use"(%o) : (!result) -> ()
+}) : () -> ()
+
 // All query heads share one key/value head.
 // CHECK-LABEL: "test.multi_query"
 // CHECK-NEXT: ^bb0(%[[Q:.+]]: {{.*}}, %[[K:.+]]: {{.*}}, %[[V:.+]]: {{.*}}):

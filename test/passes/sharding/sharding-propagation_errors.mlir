@@ -12,7 +12,7 @@
 
 // WIDTH: error: 'model.linear' op cannot be sharded by tactic 'tensor': dimension 1 of 'down', 6, is not divisible by axis "tensor" of size 4
 // AXIS: error: 'dist.mesh' op has no axis 'model', which tactic 'tensor:model' names
-// TACTIC: error: 'model.program' op cannot be sharded by 'expert': tactics are data, tensor, bottleneck, sequence, zero, gradients
+// TACTIC: error: 'model.program' op cannot be sharded by 'expert': tactics are data, tensor, experts, bottleneck, sequence, zero, gradients
 // DECODES: error: 'model.program' op cannot be sharded by tactic 'data': it decodes, and its rows are those of one sequence
 // SEQUENCE: error: 'model.program' op cannot be sharded by tactic 'sequence': "data" is a batch axis of the mesh
 // BATCH: error: 'model.program' op cannot be sharded by tactic 'data': "tensor" is no batch axis of the mesh

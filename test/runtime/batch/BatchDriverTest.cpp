@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
 #include <map>
 #include <random>
 #include <thread>
@@ -16,6 +18,7 @@ namespace baton {
 namespace {
 
 using test::PagedModel;
+using test::watched;
 
 std::vector<int32_t> random_tokens(std::mt19937_64 &random, size_t size) {
   std::vector<int32_t> tokens;
@@ -300,6 +303,89 @@ TEST(BatchDriver, ConstraintsThatGetStuckEndOneText) {
   EXPECT_TRUE(batch.driver->idle());
   ASSERT_TRUE(batch.submit(make_constrained(
       "refuses", {1}, 10, test::just({7, 8}, test::End::refused))));
+  EXPECT_THROW(batch.model.run(*batch.driver), std::logic_error);
+}
+
+/// Those of two texts at the same time: each waits for the other one's.
+TEST(BatchDriver, MasksAreMadeWhileAStepRuns) {
+  Batch batch(usual);
+  batch.model.threads = 2;
+  std::barrier both(2);
+  std::atomic<unsigned> made = 0, between_steps = 0;
+  const auto meet = watched([&](std::span<uint32_t>) {
+    ++(batch.model.computes ? made : between_steps);
+    if (batch.model.computes)
+      both.arrive_and_wait();
+  });
+  for (const char *id : {"one", "other"})
+    ASSERT_TRUE(batch.submit(make_constrained(id, {1, 2, 3}, 20, meet)));
+  // That they may begin.
+  EXPECT_EQ(between_steps, 2u);
+  batch.model.run(*batch.driver);
+  EXPECT_EQ(between_steps, 2u);
+  EXPECT_EQ(made, 2u * 20);
+  for (const auto &[id, result] : batch.results)
+    EXPECT_EQ(result.choices[0].tokens.size(), 20u);
+}
+
+/// None is made for rows that do not draw: of chunks of prompts, of texts that
+/// wait for their turn, of tokens that are scored.
+TEST(BatchDriver, MasksAreMadeForRowsThatDraw) {
+  Batch batch({8, 2, 16, 1200, 1208, 100, 256});
+  std::atomic<unsigned> made = 0;
+  const auto count = watched([&](std::span<uint32_t>) { ++made; });
+  std::mt19937_64 random(20);
+  for (int i = 0; i < 5; ++i) {
+    BatchRequest request = make_constrained(
+        std::to_string(i), random_tokens(random, 30), 10, count);
+    if (i == 0)
+      request.score_from = 7;
+    ASSERT_TRUE(batch.submit(request));
+  }
+  made = 0;
+  batch.model.run(*batch.driver);
+  EXPECT_EQ(made, 5u * 10);
+}
+
+TEST(BatchDriver, MasksThatCannotBeMadeEndOneText) {
+  Batch batch(usual);
+  // The first one is asked for when a request is submitted.
+  auto fails_at = [](unsigned call, std::function<void()> how) {
+    auto calls = std::make_shared<unsigned>(0);
+    return watched([=](std::span<uint32_t> mask) {
+      if (++*calls != call)
+        return;
+      std::ranges::fill(mask, 0u);
+      how();
+    });
+  };
+  auto nothing = [] {};
+  auto refuse = [] { throw Error("it is too hard"); };
+  ASSERT_TRUE(
+      batch.submit(make_constrained("first", {1}, 9, fails_at(2, nothing))));
+  ASSERT_TRUE(
+      batch.submit(make_constrained("third", {2}, 9, fails_at(4, nothing))));
+  ASSERT_TRUE(
+      batch.submit(make_constrained("error", {3}, 9, fails_at(4, refuse))));
+  ASSERT_TRUE(batch.submit(make_request("other", {4}, 9)));
+  batch.model.run(*batch.driver);
+  EXPECT_TRUE(batch.driver->idle());
+  auto choice = [&](const char *id) { return batch.results.at(id).choices[0]; };
+  EXPECT_EQ(choice("first").error,
+            "constraint: there is no token that may begin the text");
+  EXPECT_TRUE(choice("first").tokens.empty());
+  ASSERT_EQ(choice("third").tokens.size(), 2u);
+  EXPECT_EQ(choice("third").error,
+            "behind token " + std::to_string(choice("third").tokens[1]) +
+                " the constraint allows none, and is not finished");
+  EXPECT_EQ(choice("error").error, "it is too hard");
+  for (const char *id : {"first", "third", "error"})
+    EXPECT_EQ(choice(id).finish, BatchFinish::Error);
+  EXPECT_EQ(choice("other").tokens.size(), 9u);
+  batch.expect_all_free();
+  // What is no fault of a text ends all.
+  ASSERT_TRUE(batch.submit(make_constrained(
+      "broken", {1}, 9, fails_at(3, [] { throw std::logic_error("no"); }))));
   EXPECT_THROW(batch.model.run(*batch.driver), std::logic_error);
 }
 

@@ -16,8 +16,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace baton::test {
@@ -31,8 +33,8 @@ public:
         cells(shape.pages * page_positions, {-1, ~uint64_t(0)}),
         sampling(shape.max_outputs),
         changes(size_t(shape.max_sequences) * shape.max_changes),
-        masks(shape.max_sequences * shape.mask_words()),
-        draws(shape.max_outputs), logits(shape.vocabulary),
+        masks(shape.max_outputs * shape.mask_words()), draws(shape.max_outputs),
+        logits(shape.vocabulary),
         hidden(size_t(shape.max_rows) * shape.hidden_width) {}
 
   BatchInputs inputs() {
@@ -47,7 +49,6 @@ public:
       std::fill(table.begin(), table.end(), -1);
     std::fill(pages.begin(), pages.end(), -1);
     std::fill(changes.begin(), changes.end(), BatonChange{-1, 0, 0});
-    std::fill(masks.begin(), masks.end(), 0x5a5a5a5a);
   }
 
   /// Runs to the end; `between` is called after each step.
@@ -66,6 +67,12 @@ public:
   }
 
   void compute(const BatonStep &step) {
+    computes = true;
+    compute_rows(step);
+    computes = false;
+  }
+
+  void compute_rows(const BatonStep &step) {
     const BatchInputs in = inputs();
     auto fault = check.find_fault(step, in);
     ASSERT_FALSE(fault) << *fault;
@@ -80,17 +87,41 @@ public:
                   std::span(hidden).subspan(size_t(row) * shape.hidden_width,
                                             shape.hidden_width));
     }
+    make_masks(step);
     for (uint32_t output = 0; output < step.outputs; ++output) {
       const auto [hash, poisoned] = hash_of(step.rows - step.outputs + output);
       fill_logits(hash, poisoned, logits);
       const size_t line = sampling[output].line;
-      draws[output] = draw_from(logits, sampling[output],
-                                changes.data() + line * shape.max_changes,
-                                masks.data() + line * shape.mask_words());
+      draws[output] =
+          draw_from(logits, sampling[output],
+                    changes.data() + line * shape.max_changes, mask_of(output));
     }
   }
 
+  /// How many threads make a step's masks.
+  unsigned threads = 1;
+  /// Whether a step is computed, rather than decided about.
+  std::atomic<bool> computes = false;
+
 private:
+  uint32_t *mask_of(uint32_t output) {
+    return masks.data() + output * shape.mask_words();
+  }
+
+  /// Anew for each step, each row's by one of the threads.
+  void make_masks(const BatonStep &step) {
+    std::fill(masks.begin(), masks.end(), 0x5a5a5a5a);
+    auto make = [&](uint32_t first) {
+      for (uint32_t output = first; output < step.outputs; output += threads)
+        if (const BatonSampling &wanted = sampling[output]; wanted.masked)
+          wanted.make_mask(wanted.text, mask_of(output), shape.mask_words());
+    };
+    std::vector<std::jthread> others;
+    for (unsigned thread = 1; thread < threads; ++thread)
+      others.emplace_back(make, thread);
+    make(0);
+  }
+
   /// Of all tokens that a row sees, and whether one is `poison`.
   std::pair<uint64_t, bool> hash_of(uint32_t row) {
     const BatchInputs in = inputs();

@@ -75,8 +75,8 @@ inline void write_logprobs(BatonDraw &draw, std::span<const float> logits,
     draw.likely[i - 1] = {all[i].token, all[i].logprob};
 }
 
-/// What a step draws from a row of logits, by the row's line of changes and
-/// that of masks.
+/// What a step draws from a row of logits, by the row's line of changes and its
+/// mask.
 inline BatonDraw draw_from(std::span<const float> logits,
                            const BatonSampling &wanted, const BatonChange *line,
                            const uint32_t *mask) {

@@ -46,6 +46,23 @@ private:
   size_t place = 0;
 };
 
+/// All tokens, of which the mask is as a function leaves it.
+class WatchedMatcher : public TokenMatcher {
+public:
+  using Watch = std::function<void(std::span<uint32_t> mask)>;
+  explicit WatchedMatcher(Watch watch) : watch(std::move(watch)) {}
+
+  void allowed(std::span<uint32_t> mask) override {
+    std::ranges::fill(mask, ~0u);
+    watch(mask);
+  }
+  bool accept(int32_t) override { return true; }
+  bool is_finished() const override { return false; }
+
+private:
+  const Watch watch;
+};
+
 class ToyConstraint : public TokenConstraint {
 public:
   using Start = std::function<std::unique_ptr<TokenMatcher>()>;
@@ -62,6 +79,12 @@ inline std::shared_ptr<const TokenConstraint> multiples_of(int32_t factor) {
         [factor](size_t, int32_t token) { return token % factor == 0; },
         ~size_t(0));
   });
+}
+
+inline std::shared_ptr<const TokenConstraint>
+watched(WatchedMatcher::Watch watch) {
+  return std::make_shared<ToyConstraint>(
+      [watch] { return std::make_unique<WatchedMatcher>(watch); });
 }
 
 /// What comes behind the tokens of just(): the end, nothing, instead of the

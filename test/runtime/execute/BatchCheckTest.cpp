@@ -17,7 +17,7 @@ protected:
   std::string fault(BatonStep step) {
     BatchInputs inputs = {tokens.data(), positions.data(), sequences.data(),
                           slots.data(),  pages.data(),     sampling.data(),
-                          nullptr,       masks.data(),     nullptr};
+                          nullptr,       nullptr,          nullptr};
     auto found = BatchCheck(shape).find_fault(step, inputs);
     // Nor do steps before it matter.
     EXPECT_EQ(found, check.find_fault(step, inputs));
@@ -36,8 +36,6 @@ protected:
   std::vector<int32_t> pages = {2,      9, 77, -1, /**/ 9, 9, 9, 9,
                                 /**/ 9, 1, 2,  -5};
   std::vector<BatonSampling> sampling{4};
-  /// Of 100 tokens: four words a line.
-  std::vector<uint32_t> masks = std::vector<uint32_t>(12);
 };
 
 TEST_F(BatchCheckTest, AcceptsWhatIsRight) {
@@ -88,28 +86,9 @@ TEST_F(BatchCheckTest, Masks) {
   sampling[1].masked = 2;
   EXPECT_EQ(fault(), "sampling[1].masked is 2, expected 0 to 1");
   sampling[1].masked = 1;
-  sampling[1].line = 2;
-  // Who draws nothing reads none.
-  for (BatonWanted wanted : {BATON_WANTED_NOTHING, BATON_WANTED_SCORE}) {
-    sampling[1].wanted = wanted;
-    EXPECT_EQ(fault(), "");
-  }
-  const std::string empty = "masks[2], that of sampling[1], allows no token";
-  for (BatonWanted wanted : {BATON_WANTED_TOKEN, BATON_WANTED_LOGPROBS}) {
-    sampling[1].wanted = wanted;
-    EXPECT_EQ(fault(), empty);
-  }
-  // Of other lines, and behind the vocabulary.
-  masks[7] = 1;
-  masks[11] = ~uint32_t(0) << 4;
-  EXPECT_EQ(fault(), empty);
-  masks[11] = 8;
+  EXPECT_EQ(fault(), "sampling[1] is masked, and nobody makes its mask");
+  sampling[1].make_mask = [](void *, uint32_t *, uint64_t) {};
   EXPECT_EQ(fault(), "");
-  masks[11] = 0;
-  masks[8] = uint32_t(1) << 31;
-  EXPECT_EQ(fault(), "");
-  sampling[1].line = 3;
-  EXPECT_EQ(fault(), "sampling[1].line is 3, expected 0 to 2");
 }
 
 TEST_F(BatchCheckTest, Steps) {

@@ -50,7 +50,7 @@ void compute(BatonContext *context, const BatonStep &step) {
   const auto *sampling = storage<BatonSampling>(context, 7);
   const auto *changes = storage<BatonChange>(context, 8);
   auto *draws = storage<BatonDraw>(context, 9);
-  const auto *masks = storage<uint32_t>(context, 10);
+  auto *masks = storage<uint32_t>(context, 10);
   for (uint32_t row = 0; row < step.rows; ++row)
     cells[slots[row]] = {tokens[row], positions[row]};
   for (uint32_t output = 0; output < step.outputs; ++output) {
@@ -69,9 +69,12 @@ void compute(BatonContext *context, const BatonStep &step) {
                                size_t(vocabulary));
     test::fill_logits(hash, poisoned, own);
     const size_t of = sampling[output].line;
+    const BatonSampling &wanted = sampling[output];
+    uint32_t *const mask = masks + output * (vocabulary / 32);
+    if (wanted.masked)
+      wanted.make_mask(wanted.text, mask, vocabulary / 32);
     draws[output] =
-        test::draw_from(own, sampling[output], changes + of * max_changes,
-                        masks + of * (vocabulary / 32));
+        test::draw_from(own, wanted, changes + of * max_changes, mask);
   }
   if (const char *text = std::getenv("BATON_TOY_STEP_MILLISECONDS"))
     std::this_thread::sleep_for(std::chrono::milliseconds(std::atoi(text)));
@@ -150,10 +153,10 @@ extern const char baton_metadata[] =
               {"name": "pages", "bytes": 192, "kind": "state"},
               {"name": "cells", "bytes": 24576, "kind": "state"},
               {"name": "logits", "bytes": 4096, "kind": "transient"},
-              {"name": "sampling", "bytes": 352, "kind": "state"},
+              {"name": "sampling", "bytes": 448, "kind": "state"},
               {"name": "changes", "bytes": 37440, "kind": "state"},
               {"name": "draws", "bytes": 672, "kind": "state"},
-              {"name": "masks", "bytes": 192, "kind": "state"}],
+              {"name": "masks", "bytes": 128, "kind": "state"}],
  "events": {"words": 1, "tensors": []},
  "phases": [],
  "proof": {"status": "by hand", "assumptions": []}})";

@@ -101,8 +101,8 @@ TEST_F(Gguf, HasTensorsOfAllTypesThatAreRead) {
       {8, DataType::Q8_0, 272},    {10, DataType::Q2_K, 84},
       {11, DataType::Q3_K, 110},   {12, DataType::Q4_K, 144},
       {13, DataType::Q5_K, 176},   {14, DataType::Q6_K, 210},
-      {20, DataType::IQ4_NL, 144}, {28, DataType::F64, 2048},
-      {30, DataType::BF16, 512},
+      {20, DataType::IQ4_NL, 144}, {39, DataType::GgufMXFP4, 136},
+      {28, DataType::F64, 2048},   {30, DataType::BF16, 512},
   };
   GgufWriter writer;
   for (const Case &it : cases)
@@ -205,7 +205,7 @@ TEST_F(Gguf, RefusesBrokenTensors) {
   expect_contains(one({1}, 1000), "\"t\" has the type 1000");
   expect_contains(one({256}, 16), "\"t\" has the type IQ2_XXS, which is not");
   expect_contains(one({256}, 34), "\"t\" has the type TQ1_0");
-  expect_contains(one({256}, 39), "\"t\" has the type MXFP4");
+  expect_contains(one({256}, 40), "\"t\" has the type NVFP4");
   expect_contains(one({33}, 8),
                   "rows of 33 elements, but blocks of Q8_0 have 32");
   expect_contains(one({128, 2}, 12), "blocks of Q4_K have 256");

@@ -31,7 +31,7 @@ const std::pair<const char *, DataType> types[] = {
     {"Q5_1", DataType::Q5_1},    {"Q2_K", DataType::Q2_K},
     {"Q3_K", DataType::Q3_K},    {"Q4_K", DataType::Q4_K},
     {"Q5_K", DataType::Q5_K},    {"Q6_K", DataType::Q6_K},
-    {"IQ4_NL", DataType::IQ4_NL}};
+    {"IQ4_NL", DataType::IQ4_NL}, {"MXFP4", DataType::GgufMXFP4}};
 
 TEST(StoredBlocks, AreTheNumbersOfGgml) {
   std::ifstream file(BATON_GOLDEN_BLOCKS);

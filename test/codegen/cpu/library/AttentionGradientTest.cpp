@@ -247,7 +247,7 @@ TEST(AttentionGradient, SequencesHaveTheBitsOfAttentionAlone) {
                            panels.data(), 0, problem.values.row(first),
                            problem.values.stride, 1, position, 2,
                            shape.head_dim, shape.value_dim, 0.25f, 3.0f, window,
-                           nullptr, 0, 0, scratch.data());
+                           nullptr, 0, 0, nullptr, scratch.data());
       expect_same_bits(out.row(0), result.out.row(r), out.width);
     }
   }

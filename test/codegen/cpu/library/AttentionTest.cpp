@@ -44,13 +44,13 @@ struct Problem {
     std::vector<float> scratch(bytes / 4 + 1,
                                std::numeric_limits<float>::quiet_NaN());
     scratch.back() = Buffer::guard;
-    baton_task_attention(out.row(first), out.stride, q.row(first), q.stride,
-                         key_data, key_stride, value_data, value_stride, count,
-                         shape.position + first, shape.group, shape.head_dim,
-                         shape.value_dim, static_cast<float>(shape.scale),
-                         static_cast<float>(shape.softcap), shape.window,
-                         gate_width ? gates.row(first) : nullptr, gates.stride,
-                         gate_width, scratch.data());
+    baton_task_attention(
+        out.row(first), out.stride, q.row(first), q.stride, key_data,
+        key_stride, value_data, value_stride, count, shape.position + first,
+        shape.group, shape.head_dim, shape.value_dim,
+        static_cast<float>(shape.scale), static_cast<float>(shape.softcap),
+        shape.window, gate_width ? gates.row(first) : nullptr, gates.stride,
+        gate_width, sinks.empty() ? nullptr : sinks.data(), scratch.data());
     EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
   }
 
@@ -105,7 +105,8 @@ struct Problem {
             &partials[first * row_stride + head * blocks * width], row_stride,
             count, shape.position + first, shape.value_dim, shape.window,
             gate_width ? gates.row(first) + head * gate_width : nullptr,
-            gates.stride, gate_width);
+            gates.stride, gate_width,
+            sinks.empty() ? nullptr : sinks.data() + head);
     }
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t i = 1; i <= 3; ++i)
@@ -153,6 +154,8 @@ struct Problem {
   Buffer gates;
   /// 0: no gates.
   int64_t gate_width = 0;
+  /// One for each head, or none.
+  std::vector<float> sinks;
 };
 
 /// Weights sum to one and values are at most 1: the output errs by the
@@ -205,6 +208,43 @@ TEST(Attention, WindowAndSoftcapMatchOracle) {
             FAIL() << "window " << window << " softcap " << softcap << " group "
                    << group << " position " << position;
         }
+}
+
+TEST(Attention, SinksMatchOracle) {
+  Random random(9);
+  // Above and below all scores, and among them.
+  for (float around : {-30.0f, 0.0f, 2.0f, 30.0f})
+    for (int64_t window : {0, 17})
+      for (int64_t group : {1, 3})
+        for (int64_t position : {0, 60, 130}) {
+          Problem problem(random, 9,
+                          {position, group, 16, 24, 0.25, 0.0, window});
+          for (int64_t head = 0; head < group; ++head)
+            problem.sinks.push_back(around + random.value());
+          problem.shape.sinks = doubles(problem.sinks);
+          Buffer out = problem.run(9);
+          expect_within(
+              out,
+              oracle::attention(problem.q.matrix(), problem.keys.matrix(),
+                                problem.values.matrix(), problem.shape),
+              [&](int64_t, int64_t) { return bound(problem.shape); });
+          expect_same_bits(problem.run(4), out);
+          problem.gate_width = 1;
+          problem.expect_split_agrees(9, 64);
+          if (HasFailure())
+            FAIL() << "sinks around " << around << " window " << window
+                   << " group " << group << " position " << position;
+        }
+  // A row whose scores are all infinitely low has nothing but its sink.
+  Problem low(random, 2, {70, 1, 4, 16, 1.0, 0.0, 0});
+  low.sinks = {0.5f};
+  for (int64_t r = 0; r < 2; ++r)
+    std::fill_n(low.q.row(r), 4, 1.0f);
+  for (int64_t key = 0; key < 72; ++key)
+    std::fill_n(low.keys.row(key), 4, -std::numeric_limits<float>::infinity());
+  Buffer zeros = low.run(2);
+  for (int64_t c = 0; c < 16; ++c)
+    EXPECT_EQ(zeros.at(1, c), 0.0f);
 }
 
 TEST(Attention, TilesOfRowsDoNotChangeBits) {

@@ -149,7 +149,8 @@ TYPED_TEST(Linear, GatedMatchesOracle) {
     for (int64_t rows : {1, 2, 3, 4, 5, 6, 7, 48})
       for (int64_t columns : {1, 16, 17, 33, 70})
         for (int32_t activation :
-             {BATON_ACTIVATION_SILU, BATON_ACTIVATION_GELU_TANH}) {
+             {BATON_ACTIVATION_SILU, BATON_ACTIVATION_GELU_TANH,
+              BATON_ACTIVATION_CLAMPED_SWIGLU}) {
           const bool with_bias = (rows + columns) % 2;
           Buffer x = random.buffer(rows, k);
           Weight<TypeParam> gate(random, columns, k), up(random, columns, k);
@@ -183,7 +184,9 @@ TYPED_TEST(Linear, GatedMatchesOracle) {
               oracle::linear(absolute(x.matrix()), absolute(up.matrix()), up64,
                              oracle::Activation::none);
           expect_within(out, expected, [&](int64_t r, int64_t c) {
-            return 2.0 * chain_error(k, gates.at(r, c) * ups.at(r, c));
+            const double more =
+                activation == BATON_ACTIVATION_CLAMPED_SWIGLU ? 1.0 : 0.0;
+            return 2.0 * chain_error(k, gates.at(r, c) * (ups.at(r, c) + more));
           });
           if (this->HasFatalFailure())
             FAIL() << "k " << k << " rows " << rows << " columns " << columns;

@@ -38,7 +38,8 @@ TEST(PagedAttention, RowsHaveTheBitsOfTheirOwnSequence) {
             own_values.stride, 1, position, shape.group, shape.head_dim,
             shape.value_dim, 0.3f, shape.softcap, shape.window,
             shape.gate_width ? problem.gates.row(row) : nullptr,
-            problem.gates.stride, shape.gate_width, scratch.data());
+            problem.gates.stride, shape.gate_width,
+            shape.has_sinks ? problem.sinks.data() : nullptr, scratch.data());
         expect_same_bits(out.row(row), alone.row(0), out.width);
         if (HasFatalFailure())
           FAIL() << "row " << row << " in tiles of " << tile;

@@ -27,6 +27,7 @@ struct PagedProblem {
     int64_t gate_width = 0;
     /// Deals rows out one by one, instead of sequence by sequence.
     bool interleaves = false;
+    bool has_sinks = false;
   };
 
   PagedProblem(Random &random, const Shape &shape)
@@ -37,6 +38,7 @@ struct PagedProblem {
     }
     q = random.buffer(rows, shape.group * shape.head_dim, 2.0f);
     gates = random.buffer(rows, shape.group * shape.value_dim, 6.0f);
+    sinks = random.vector(shape.group);
     // Pages in any order, some of which are nobody's.
     const auto count = static_cast<int64_t>(shape.sequences.size());
     std::vector<int32_t> free(count * line + 3);
@@ -139,7 +141,8 @@ struct PagedProblem {
            std::min(tile, rows - first), shape.group, shape.head_dim,
            shape.value_dim, key_row, value_row, 0.3f, shape.softcap,
            shape.window, shape.gate_width ? gates.row(first) : nullptr,
-           gates.stride, shape.gate_width, scratch.data());
+           gates.stride, shape.gate_width,
+           shape.has_sinks ? sinks.data() : nullptr, scratch.data());
       EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
     }
     return out;
@@ -148,6 +151,7 @@ struct PagedProblem {
   Shape shape;
   int64_t rows, line, pool = 0;
   Buffer q, gates;
+  std::vector<float> sinks;
   /// Of each sequence.
   std::vector<Buffer> keys, values;
   std::vector<int32_t> positions, sequences, pages;
@@ -164,6 +168,7 @@ inline std::vector<PagedProblem::Shape> paged_shapes() {
       {{{3, 6}, {66, 6}, {0, 6}}, 2, 8, 16, 0, 0.0f, 16, true},
       // Scales behind the numbers cross a vector's end.
       {{{90, 1}, {30, 20}}, 2, 30, 30},
+      {{{0, 9}, {130, 1}, {60, 9}}, 3, 16, 24, 40, 0.0f, 1, false, true},
   };
 }
 

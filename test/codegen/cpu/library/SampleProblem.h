@@ -59,7 +59,7 @@ struct SampleProblem {
     const auto vocabulary = static_cast<size_t>(logits.width);
     for (BatonSampling &wanted : sampling) {
       wanted.masked = 1;
-      uint32_t *mask = mask_of(wanted);
+      uint32_t *mask = mask_of(static_cast<size_t>(&wanted - sampling.data()));
       std::fill_n(mask, line_words, 0u);
       for (size_t token = 0; token < 32 * line_words; ++token)
         if (token >= vocabulary || random.bits() % one_of == 0)
@@ -68,9 +68,7 @@ struct SampleProblem {
       mask[token / 32] |= uint32_t(1) << token % 32;
     }
   }
-  uint32_t *mask_of(const BatonSampling &wanted) {
-    return masks.data() + wanted.line * line_words;
-  }
+  uint32_t *mask_of(size_t row) { return masks.data() + row * line_words; }
 
   /// Wants log-probabilities of some token, whatever else is said of the row.
   void score(Random &random, size_t row) {
@@ -94,8 +92,7 @@ struct SampleProblem {
          static_cast<int64_t>(changes.size() * sizeof(BatonChange) / 4),
          line_changes * static_cast<int64_t>(sizeof(BatonChange) / 4),
          reinterpret_cast<const int32_t *>(masks.data()),
-         static_cast<int64_t>(masks.size()), rows, logits.width,
-         scratch.data());
+         static_cast<int64_t>(line_words), rows, logits.width, scratch.data());
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < gap; ++i)
         EXPECT_EQ(draws[static_cast<size_t>(row * (words + gap) + words + i)],
@@ -115,7 +112,7 @@ struct SampleProblem {
                       static_cast<size_t>(logits.width)},
                      sampling[row],
                      changes.data() + sampling[row].line * line_changes,
-                     masks.data() + sampling[row].line * line_words);
+                     masks.data() + row * line_words);
   }
 
   Buffer logits;

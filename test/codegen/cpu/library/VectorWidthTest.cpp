@@ -90,7 +90,8 @@ TEST_F(VectorWidth, AttentionAgrees) {
   auto run = [&](Buffer &out, decltype(baton_task_attention) *body) {
     body(out.data(), out.stride, q.data(), q.stride, keys.data(), keys.stride,
          values.data(), values.stride, rows, positions - rows, group, width,
-         width, 0.3f, 4.0f, 90, q.data(), q.stride, width, scratch.data());
+         width, 0.3f, 4.0f, 90, q.data(), q.stride, width, values.data(),
+         scratch.data());
   };
   run(native, baton_task_attention);
   run(other, BASELINE(baton_task_attention));
@@ -105,7 +106,7 @@ TEST_F(VectorWidth, AttentionAgrees) {
   auto run_row = [&](Buffer &out, decltype(baton_task_attention) *body) {
     body(out.data(), out.stride, q.data(), q.stride, key_panels.data(), 0,
          value_panels.data(), 0, 1, positions - 1, group, width, width, 0.3f,
-         4.0f, 90, nullptr, 0, 0, scratch.data());
+         4.0f, 90, nullptr, 0, 0, nullptr, scratch.data());
   };
   run_row(native, baton_task_attention);
   run_row(other, BASELINE(baton_task_attention));

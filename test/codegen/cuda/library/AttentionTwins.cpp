@@ -17,6 +17,7 @@ struct Shape {
   int64_t window = 0;
   float softcap = 0.0f;
   int64_t gate_width = 0;
+  bool has_sinks = false;
 };
 
 /// One key/value head and its queries.
@@ -26,7 +27,8 @@ struct Problem {
         q(random.buffer(shape.rows, shape.group * shape.head_dim, 2.0f)),
         keys(random.buffer(shape.position + shape.rows, shape.head_dim, 2.0f)),
         values(random.buffer(shape.position + shape.rows, shape.value_dim)),
-        gates(random.buffer(shape.rows, shape.group * shape.value_dim, 6.0f)) {}
+        gates(random.buffer(shape.rows, shape.group * shape.value_dim, 6.0f)),
+        sinks(random.vector(shape.group)) {}
 
   /// Keys or values as a state holds them; positions behind the last are NaN.
   template <typename Append>
@@ -38,6 +40,7 @@ struct Problem {
 
   Shape shape;
   Buffer q, keys, values, gates;
+  std::vector<float> sinks;
 };
 
 /// With keys and values in rows and in panels, on scratch that is aligned and
@@ -71,7 +74,9 @@ void expect_agree(const Twin<decltype(baton_task_attention)> &twin,
            shape.position, shape.group, shape.head_dim, shape.value_dim, 0.3f,
            shape.softcap, shape.window,
            shape.gate_width ? problem.gates.data() : nullptr,
-           problem.gates.stride, shape.gate_width, scratch.data() + misaligned);
+           problem.gates.stride, shape.gate_width,
+           shape.has_sinks ? problem.sinks.data() : nullptr,
+           scratch.data() + misaligned);
       EXPECT_EQ(scratch[scratch_floats + misaligned], Buffer::guard)
           << "scratch overrun";
       return out;
@@ -106,6 +111,9 @@ const Shape shapes[] = {
     {9, 130, 2, 16, 24, 64},
     {70, 130, 1, 16, 24, 70},
     {70, 3, 2, 16, 24, 1000},
+    // With sinks.
+    {1, 900, 4, 16, 16, 0, 0.0f, 0, true},
+    {9, 130, 3, 16, 24, 64, 0.0f, 1, true},
 };
 
 TWIN_TEST(baton_task_attention) {
@@ -219,6 +227,7 @@ TWIN_TEST(baton_task_attention_merge) {
         sum = maximum == -infinity ? 0.0f : std::fabs(sum) + 1.0f;
       }
     const Buffer gates = random.buffer(shape.rows, shape.value_dim, 6.0f);
+    const float sink = random.value();
     for (int64_t gate_width : {int64_t(0), int64_t(1), shape.value_dim}) {
       twin.agree([&](auto body) {
         Buffer out(shape.rows, shape.value_dim);
@@ -226,7 +235,8 @@ TWIN_TEST(baton_task_attention_merge) {
           std::fill_n(out.row(r), out.width, nan);
         body(out.data(), out.stride, partials.data(), partials.stride,
              shape.rows, shape.position, shape.value_dim, shape.window,
-             gate_width ? gates.data() : nullptr, gates.stride, gate_width);
+             gate_width ? gates.data() : nullptr, gates.stride, gate_width,
+             gate_width == 1 ? &sink : nullptr);
         return out;
       });
       if (::testing::Test::HasFatalFailure())

@@ -109,7 +109,7 @@ attention(unsigned char *shared, float *out, int64_t out_stride, const float *q,
           const float *values, int64_t value_stride, int64_t rows,
           int64_t position, int64_t group, int64_t, int64_t, float scale,
           float softcap, int64_t window, const float *gate, int64_t gate_stride,
-          int64_t gate_width, float *) {
+          int64_t gate_width, const float *sinks, float *) {
   constexpr int dim = HeadDim > ValueDim ? HeadDim : ValueDim;
   baton::cuda::matrix_attention<256,
                                 (dim <= 64    ? 64
@@ -118,7 +118,7 @@ attention(unsigned char *shared, float *out, int64_t out_stride, const float *q,
                                 baton::cuda::BFloat16Operands>(
       shared, out, out_stride, q, q_stride, keys, key_stride, values,
       value_stride, rows, position, group, HeadDim, ValueDim, scale, softcap,
-      window, gate, gate_stride, gate_width);
+      window, gate, gate_stride, gate_width, sinks);
 }
 
 #define BATON_ATTENTION_KERNEL(head_dim, value_dim)                            \

@@ -7,8 +7,8 @@
 
 #include "codegen/cuda/library/attention_matrix.h"
 
-/// 64 query heads in groups of four; `Special` stands for a window, a cap and
-/// gates.
+/// 64 query heads in groups of four; `Special` stands for a window, a cap,
+/// gates and sinks.
 template <int64_t HeadDim, int64_t ValueDim, bool Panels, bool Special>
 __device__ __forceinline__ void
 attend(float *out, const float *q, const float *keys, const float *values,
@@ -19,7 +19,8 @@ attend(float *out, const float *q, const float *keys, const float *values,
                               Panels ? 0 : 16 * ValueDim, rows, position, 4,
                               HeadDim, ValueDim, 0.125f, Special ? 50.0f : 0.0f,
                               Special ? 4096 : 0, Special ? gates : nullptr,
-                              64 * ValueDim, Special ? ValueDim : 0, nullptr);
+                              64 * ValueDim, Special ? ValueDim : 0,
+                              Special ? gates : nullptr, nullptr);
 }
 
 #define KERNEL(name, ...)                                                      \

@@ -61,7 +61,7 @@ void expect_gated_linear_agrees(const Twin<Function> &twin) {
     Weight<Type>(random, columns, k).pack_into(panels, 1, 2);
     const std::vector<float> gate = random.vector(columns);
     const std::vector<float> up = random.vector(columns);
-    activation = (activation + 1) % (BATON_ACTIVATION_RELU + 1);
+    activation = (activation + 1) % (BATON_ACTIVATION_CLAMPED_SWIGLU + 1);
     const uint32_t with = random.bits();
     twin.agree([&](auto body) {
       Buffer out(x.rows, columns);

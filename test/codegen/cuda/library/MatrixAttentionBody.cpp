@@ -32,7 +32,7 @@ template <int Threads> void kernel(void *argument) {
       shared, a.out, a.out_stride, a.q, a.q_stride, a.keys, a.key_stride,
       a.values, a.value_stride, a.rows, a.position, a.group, a.head_dim,
       a.value_dim, a.scale, a.softcap, a.window, a.gate, a.gate_stride,
-      a.gate_width, a.scratch);
+      a.gate_width, a.sinks, a.scratch);
   __syncthreads();
   if (threadIdx.x == 0)
     call.guard_intact = *word == guard;
@@ -87,7 +87,7 @@ bool test::run_matrix_attention(ThreadBlock block,
       [&] { intact = emulate(block, a, bytes); }, a.out, a.out_stride, a.q,
       a.q_stride, a.keys, a.key_stride, a.values, a.value_stride, a.rows,
       a.position, a.group, a.head_dim, a.value_dim, a.scale, a.softcap,
-      a.window, a.gate, a.gate_stride, a.gate_width, a.scratch);
+      a.window, a.gate, a.gate_stride, a.gate_width, a.sinks, a.scratch);
   return intact;
 }
 

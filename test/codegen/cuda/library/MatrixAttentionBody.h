@@ -28,6 +28,7 @@ struct AttentionArguments {
   int64_t window;
   const float *gate;
   int64_t gate_stride, gate_width;
+  const float *sinks;
   float *scratch;
 };
 

@@ -41,6 +41,7 @@ struct Shape {
   int64_t window = 0;
   double softcap = 0.0;
   int64_t gate_width = 0;
+  bool has_sinks = false;
 };
 
 std::string describe(const Shape &shape) {
@@ -85,7 +86,8 @@ struct Problem {
         q(random.buffer(shape.rows, shape.group * shape.head_dim, magnitude)),
         keys(random.buffer(positions(), shape.head_dim, magnitude)),
         values(random.buffer(positions(), shape.value_dim)),
-        gates(random.buffer(shape.rows, shape.group * shape.value_dim, 6.0f)) {}
+        gates(random.buffer(shape.rows, shape.group * shape.value_dim, 6.0f)),
+        sinks(random.vector(shape.group)) {}
 
   int64_t positions() const { return shape.position + shape.rows; }
 
@@ -141,6 +143,7 @@ struct Problem {
                   shape.gate_width ? gates.row(first) : nullptr,
                   gates.stride,
                   shape.gate_width,
+                  shape.has_sinks ? sinks.data() : nullptr,
                   scratch.data()}))
           << "shared memory overrun";
     }
@@ -154,7 +157,8 @@ struct Problem {
     oracle::Matrix result = oracle::attention(
         to_bf16(q).matrix(), to_bf16(keys).matrix(), to_bf16(values).matrix(),
         {shape.position, shape.group, shape.head_dim, shape.value_dim, scale,
-         shape.softcap, shape.window});
+         shape.softcap, shape.window,
+         shape.has_sinks ? doubles(sinks) : std::vector<double>()});
     if (shape.gate_width)
       for (int64_t r = 0; r < result.rows; ++r)
         for (int64_t c = 0; c < result.columns; ++c)
@@ -189,6 +193,7 @@ struct Problem {
   /// Between rows of keys and of values.
   int64_t gap = 4;
   Buffer q, keys, values, gates;
+  std::vector<float> sinks;
 };
 
 void expect_matches_oracle(const Problem &problem, ThreadBlock block) {
@@ -242,6 +247,18 @@ TEST_F(MatrixAttention, WindowsCapsAndGatesMatchOracle) {
           if (HasFatalFailure())
             return;
         }
+}
+
+TEST_F(MatrixAttention, SinksMatchOracle) {
+  Random random(5);
+  for (int64_t window : {0, 17})
+    for (int64_t position : {0, 60, 131}) {
+      expect_matches_oracle(
+          Problem(random, {70, position, 2, 16, 32, window, 0.0, 1, true}),
+          {64, 0});
+      if (HasFatalFailure())
+        return;
+    }
 }
 
 /// Tiles of rows, block sizes and the order of threads do not change bits.

@@ -29,7 +29,7 @@ TWIN_TEST(baton_task_sample) {
         problem.sampling[row].likely = BATON_MOST_LIKELY;
       }
       problem.sampling[7].changes = 0;
-      std::fill_n(problem.mask_of(problem.sampling[8]), problem.line_words, 0u);
+      std::fill_n(problem.mask_of(8), problem.line_words, 0u);
       if (vocabulary > 1)
         for (int64_t row : {3, 5})
           problem.logits.row(row)[vocabulary / 2] = std::nanf("");

@@ -36,11 +36,11 @@ struct Tensors {
 void kernel(void *argument) {
   Tensors &tensors = *static_cast<Tensors *>(argument);
   BATON_DYNAMIC_SHARED(shared);
-  baton_matrix_attention<THREADS>(shared, tensors.out.data(), group * value_dim,
-                                  tensors.q.data(), group * head_dim,
-                                  tensors.keys.data(), 0, tensors.values.data(),
-                                  0, rows, position, group, head_dim, value_dim,
-                                  0.2f, 0.0f, 0, nullptr, 0, 0, nullptr);
+  baton_matrix_attention<THREADS>(
+      shared, tensors.out.data(), group * value_dim, tensors.q.data(),
+      group * head_dim, tensors.keys.data(), 0, tensors.values.data(), 0, rows,
+      position, group, head_dim, value_dim, 0.2f, 0.0f, 0, nullptr, 0, 0,
+      nullptr, nullptr);
 }
 
 } // namespace

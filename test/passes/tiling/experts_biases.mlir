@@ -1,0 +1,53 @@
+// Experts with biases, whose gates and ups are rows in turn of one tensor, stored as [inputs, outputs],
+// and attention with a sink for each head.
+//
+// RUN: baton-opt %s --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s
+
+// CHECK: event.parameter @attend.sinks : f32 as #event.vector<2>
+// CHECK-SAME: ["sinks"] : 2>
+// CHECK: event.parameter @gate_up.weight : f32 as #event.panels<64 by 16 alternating>
+// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks [1, 2, 0]>
+// CHECK-SAME: ["experts.1.gate_up"] : 16 by 32 transposed blocks [1, 2, 0]>
+// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks [1, 2, 1]>
+// CHECK: event.parameter @gate_up.gate_bias : f32 as #event.vector<32>
+// CHECK-SAME: ["experts.0.gate_up_bias"] : 32 blocks [1, 2, 0]>
+// CHECK: event.parameter @gate_up.up_bias : f32 as #event.vector<32>
+// CHECK: event.parameter @down.bias : f32 as #event.vector<32>
+// A key/value head's task reads the sinks of its own query heads.
+// CHECK: event.call "attention"
+// CHECK-SAME: @attend.sinks, {{[^>]*}} -> (d1 * 2)
+// CHECK: event.call "gated_linear_f32"
+// CHECK-SAME: @gate_up.gate_bias, {{[^>]*}} -> (d0 * 16 + d1 * {{[0-9]+}})
+// CHECK-SAME: @gate_up.up_bias
+// CHECK: event.call "linear_f32"
+// CHECK-SAME: @down.bias, {{[^>]*}} -> (d0 * 16 + d1 * {{[0-9]+}})
+model.program @biases max_seq 64 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %wte = model.parameter ["wte"] : !model.tensor<19 x 16 x f32>
+  %sinks = model.parameter ["sinks"] : !model.tensor<2 x f32>
+  %router = model.parameter ["router"] : !model.tensor<2 x 16 x f32>
+  %gate = model.parameter ["experts.{expert}.gate_up"] transposed {blocks = array<i64: 1, 2, 0>} : !model.tensor<2 x 16 x 16 x f32>
+  %up = model.parameter ["experts.{expert}.gate_up"] transposed {blocks = array<i64: 1, 2, 1>} : !model.tensor<2 x 16 x 16 x f32>
+  %gate_bias = model.parameter ["experts.{expert}.gate_up_bias"] {blocks = array<i64: 1, 2, 0>} : !model.tensor<2 x 16 x f32>
+  %up_bias = model.parameter ["experts.{expert}.gate_up_bias"] {blocks = array<i64: 1, 2, 1>} : !model.tensor<2 x 16 x f32>
+  %down = model.parameter ["experts.{expert}.down"] : !model.tensor<2 x 16 x 16 x f32>
+  %down_bias = model.parameter ["experts.{expert}.down_bias"] : !model.tensor<2 x 16 x f32>
+  %x = model.embedding %tokens, %wte : (!model.tensor<rows x i32>, !model.tensor<19 x 16 x f32>) -> !model.tensor<rows x 16 x f32>
+  %q = model.reshape %x : (!model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+  %h = model.slice %x {axis = 1 : i64, offset = 0 : i64} : (!model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 8 x f32>
+  %h1 = model.reshape %h : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 1 x 8 x f32>
+  %k = model.kv_append %h1 {state = "k"} : (!model.tensor<rows x 1 x 8 x f32>) -> !model.tensor<kv x 1 x 8 x f32>
+  %v = model.kv_append %h1 {state = "v"} : (!model.tensor<rows x 1 x 8 x f32>) -> !model.tensor<kv x 1 x 8 x f32>
+  %a = model.attention %q, %k, %v sinks %sinks {scale = 0.5 : f32} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<kv x 1 x 8 x f32>, !model.tensor<kv x 1 x 8 x f32>, !model.tensor<2 x f32>) -> !model.tensor<rows x 2 x 8 x f32> loc("attend")
+  %y = model.reshape %a : (!model.tensor<rows x 2 x 8 x f32>) -> !model.tensor<rows x 16 x f32>
+  %l = model.linear %y, %router : (!model.tensor<rows x 16 x f32>, !model.tensor<2 x 16 x f32>) -> !model.tensor<rows x 2 x f32>
+  %e, %w = model.route %l {normalize} : (!model.tensor<rows x 2 x f32>) -> (!model.tensor<rows x 1 x i32>, !model.tensor<rows x 1 x f32>)
+  %b, %c, %p = model.dispatch %e : (!model.tensor<rows x 1 x i32>) -> (!model.tensor<3 x i32>, !model.tensor<rows x 1 x i32>, !model.tensor<rows x 1 x i32>)
+  %g = model.gather %y, %c : (!model.tensor<rows x 16 x f32>, !model.tensor<rows x 1 x i32>) -> !model.tensor<rows x 1 x 16 x f32>
+  %m = model.grouped_gated_linear %g, %b, %gate, %up gate_bias %gate_bias up_bias %up_bias {activation = #model.activation<clamped_swiglu>} : (!model.tensor<rows x 1 x 16 x f32>, !model.tensor<3 x i32>, !model.tensor<2 x 16 x 16 x f32>, !model.tensor<2 x 16 x 16 x f32>, !model.tensor<2 x 16 x f32>, !model.tensor<2 x 16 x f32>) -> !model.tensor<rows x 1 x 16 x f32> loc("gate_up")
+  %d = model.grouped_linear %m, %b, %down, %down_bias : (!model.tensor<rows x 1 x 16 x f32>, !model.tensor<3 x i32>, !model.tensor<2 x 16 x 16 x f32>, !model.tensor<2 x 16 x f32>) -> !model.tensor<rows x 1 x 16 x f32> loc("down")
+  %s = model.combine %d, %p, %w : (!model.tensor<rows x 1 x 16 x f32>, !model.tensor<rows x 1 x i32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 16 x f32>
+  %last = model.last_rows %s : (!model.tensor<rows x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  %o = model.linear %last, %wte : (!model.tensor<outputs x 16 x f32>, !model.tensor<19 x 16 x f32>) -> !model.tensor<outputs x 19 x f32>
+  model.return %o : !model.tensor<outputs x 19 x f32>
+}
