@@ -2,8 +2,6 @@
 //
 // Those of products of grouped places are products: product.td.
 //
-// No sharding rule: a mesh cuts no mixture of experts that trains yet, and says so.
-//
 //===----------------------------------------------------------------------===//
 
 include "codegen/bodies/Body.td"

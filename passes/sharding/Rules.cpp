@@ -61,6 +61,7 @@ std::string Rule::text() const {
       left + (left.empty() ? "->" : " ->") + (right.empty() ? "" : " " + right);
   for (auto [kind, word] : {std::pair(FactorKind::sum, "sum"),
                             {FactorKind::maximum, "max"},
+                            {FactorKind::own, "own"},
                             {FactorKind::replicated, "replicated"},
                             {FactorKind::expanded, "expanded"}}) {
     std::string letters;
@@ -177,6 +178,9 @@ RuleWriter &RuleWriter::maximum(StringRef letters) {
 }
 RuleWriter &RuleWriter::replicated(StringRef letters) {
   return setKind(letters, FactorKind::replicated);
+}
+RuleWriter &RuleWriter::own(StringRef letters) {
+  return setKind(letters, FactorKind::own);
 }
 RuleWriter &RuleWriter::expanded(StringRef letters) {
   return setKind(letters, FactorKind::expanded);

@@ -25,6 +25,9 @@ namespace baton::sharding {
 enum class FactorKind {
   /// Every result has it, and a rank computes its part alone.
   parallel,
+  /// The same, but that results without it are each rank's own, of its part:
+  /// nobody moves them.
+  own,
   /// Where it is sharded, results without it are partial sums, or maxima.
   sum,
   maximum,
@@ -83,6 +86,7 @@ public:
   RuleWriter &sum(llvm::StringRef letters);
   RuleWriter &maximum(llvm::StringRef letters);
   RuleWriter &replicated(llvm::StringRef letters);
+  RuleWriter &own(llvm::StringRef letters);
   RuleWriter &expanded(llvm::StringRef letters);
   RuleWriter &terms(llvm::ArrayRef<unsigned> operands);
   /// Terms that results are linear in, whatever the other operands are.

@@ -4,6 +4,7 @@
 
 #include "passes/collectives/RankSums.h"
 #include "passes/collectives/StepSums.h"
+#include "passes/tiling/Places.h"
 #include "passes/tiling/TilingPieces.h"
 #include "passes/updates/Updates.h"
 
@@ -102,9 +103,9 @@ public:
                            location());
   }
   View keep(StringRef name, Value value, int64_t layers = 1) {
-    return plan.kept(plan.uniqueName(name),
-                     cast<model::StepTensorType>(value.getType()), layers,
-                     describe("kept", "flight"), value.getLoc());
+    return plan.kept(
+        plan.uniqueName(name), cast<model::StepTensorType>(value.getType()),
+        layers, describe("kept", "flight"), value.getLoc(), isOfPlaces(value));
   }
   void message(MessageDirection direction, ArrayRef<View> tensors,
                MessagePeer peer, StringRef channel) {

@@ -459,8 +459,9 @@ View PlanBuilder::layerOf(const View &view, int64_t layer) {
 
 View PlanBuilder::kept(StringRef name, model::StepTensorType type,
                        int64_t layers, DictionaryAttr description,
-                       Location location) {
-  View view = transient(name, type, location, layers);
+                       Location location, bool isOfPlaces) {
+  View view = isOfPlaces ? places(name, type, location, layers)
+                         : transient(name, type, location, layers);
   view.buffer.setKind(event::BufferKind::persistent);
   view.buffer.setDescriptionAttr(description);
   return view;

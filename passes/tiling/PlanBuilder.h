@@ -167,10 +167,11 @@ public:
   /// own.
   View layerOf(const View &view, int64_t layer);
 
-  /// As transient(), in memory of its own that keeps its values from step to
-  /// step.
+  /// As transient(), or as places(), in memory of its own that keeps its values
+  /// from step to step.
   View kept(llvm::StringRef name, model::StepTensorType type, int64_t layers,
-            mlir::DictionaryAttr description, mlir::Location location);
+            mlir::DictionaryAttr description, mlir::Location location,
+            bool isOfPlaces = false);
 
   /// A buffer of f32 that ranks exchange: row-major, in a storage of its own,
   /// with a copy for each of `layers` iterations. `extents` say how much of it

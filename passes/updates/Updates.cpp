@@ -123,6 +123,11 @@ private:
     return model::StepTensorType::get(plan.context(), {rows, columns},
                                       Float32Type::get(plan.context()));
   }
+  /// How often the rule goes through a matrix, or through a rank's part of one
+  /// layer.
+  int64_t iterations() const {
+    return trainable.shard ? trainable.layers : trainable.matrices();
+  }
   View kept(StringRef name, const View &like, StringAttr storage,
             DictionaryAttr description);
   LogicalResult expectWhole();
@@ -160,8 +165,8 @@ private:
 View Update::kept(StringRef name, const View &like, StringAttr storage,
                   DictionaryAttr description) {
   return plan.persistent(plan.uniqueName((trainable.name + "." + name).str()),
-                         like.type, together ? 1 : trainable.matrices(),
-                         storage, description, trainable.location);
+                         like.type, together ? 1 : iterations(), storage,
+                         description, trainable.location);
 }
 
 void Update::bindArguments() {

@@ -23,6 +23,11 @@ CONFIG = {
     "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
     "tie_word_embeddings": False, "torch_dtype": "float32",
 }
+# Each expert's matrices are parameters by themselves.
+EXPERTS = CONFIG | {
+    "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "intermediate_size": 32,
+    "num_hidden_layers": 2, "num_local_experts": 3, "num_experts_per_tok": 2,
+}
 STEPS, RATE, CLIP = 3, 0.02, 0.5
 
 
@@ -151,7 +156,7 @@ def test(arguments, scratch):
     path = lambda *names: os.path.join(scratch, *names)
     os.mkdir(path("model"))
     with open(path("model", "config.json"), "w") as file:
-        json.dump(CONFIG, file)
+        json.dump(EXPERTS if arguments.experts else CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
     optimizer = arguments.optimizer
     if arguments.document:
@@ -237,6 +242,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("optimizer")
+    parser.add_argument("--experts", action="store_true", help="of a mixture of experts")
     parser.add_argument("--document", help="the first MLIR in there is the optimizer")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -48,6 +48,7 @@ static RuleTable makeTable() {
                    addEmbedding,
                    addEmbeddingGradient,
                    addExperts,
+                   addExpertsGradient,
                    addGatedLinear,
                    addHyper,
                    addHyperGradient,

@@ -86,6 +86,8 @@ void addElementwiseGradient(RuleTable &rules);
 void addEmbedding(RuleTable &rules);
 void addEmbeddingGradient(RuleTable &rules);
 void addExperts(RuleTable &rules);
+/// Behind what else ops of experts have.
+void addExpertsGradient(RuleTable &rules);
 void addGatedLinear(RuleTable &rules);
 void addHyper(RuleTable &rules);
 void addHyperGradient(RuleTable &rules);

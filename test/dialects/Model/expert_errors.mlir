@@ -239,3 +239,96 @@
 %b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
 // expected-error @below {{expected bounds if ranks have some of the experts each, made by the model.dispatch of its places}}
 %y = model.combine %x, %p, %w, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>, !model.tensor<4 x i32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+// route_gradient: dy is rows x k x f32
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%d = "test.value"() : () -> !model.tensor<rows x 3 x f32>
+// expected-error @below {{dy has shape [rows, 3], expected [rows, 2]}}
+%r = model.route_gradient %d, %l, %e : (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 5 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 5 x f32>
+
+// -----
+
+// ... the result has the logits' type
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%d = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{the result has type '!model.tensor<rows x 6 x f32>', expected that of the logits}}
+%r = model.route_gradient %d, %l, %e : (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 5 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 6 x f32>
+
+// -----
+
+// ... k is 1 to E, at most 64
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+%e = "test.value"() : () -> !model.tensor<rows x 6 x i32>
+%d = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+// expected-error @below {{6 experts of a row, expected 1 to 5}}
+%r = model.route_gradient %d, %l, %e : (!model.tensor<rows x 6 x f32>, !model.tensor<rows x 5 x f32>, !model.tensor<rows x 6 x i32>) -> !model.tensor<rows x 5 x f32>
+
+// -----
+
+// gather_gradient: places are made by model.dispatch
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%p = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{places are not made by model.dispatch}}
+%r = model.gather_gradient %d, %p : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... dy is of places, the result of rows
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{dy has shape [rows, 8], expected [rows, k, width]}}
+%r = model.gather_gradient %d, %p : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// combine_input_gradient: choices are made by model.dispatch, weights are rows x k
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%w = "test.value"() : () -> !model.tensor<rows x 3 x f32>
+// expected-error @below {{weights has shape [rows, 3], expected [rows, 2]}}
+%r = model.combine_input_gradient %d, %c, %w : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 3 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+
+// -----
+
+// combine_weight_gradient: dy is rows x K, the result rows x k
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 7 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{dy has shape [rows, 7], expected [rows, 8]}}
+%r = model.combine_weight_gradient %d, %x, %p : (!model.tensor<rows x 7 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 2 x f32>
+
+// -----
+
+// grouped_linear_input_gradient: the weight is of dy's width
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%w = "test.value"() : () -> !model.tensor<5 x 16 x 8 x f32>
+// expected-error @below {{the weight has shape [5, 16, 8], expected [5, 8, 8]}}
+%r = model.grouped_linear_input_gradient %d, %b, %w : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>, !model.tensor<5 x 16 x 8 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
+
+// -----
+
+// grouped_linear_weight_gradient: dy and x are of the same places, the result of all experts
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 3 x 8 x f32>
+// expected-error @below {{x has 3 places of a row, dy 2}}
+%r = model.grouped_linear_weight_gradient %d, %x, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 3 x 8 x f32>, !model.tensor<6 x i32>) -> !model.tensor<5 x 16 x 8 x f32>
+
+// -----
+
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{the result has shape [4, 16, 8], expected [5, 16, 8]}}
+%r = model.grouped_linear_weight_gradient %d, %x, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>) -> !model.tensor<4 x 16 x 8 x f32>

@@ -137,6 +137,25 @@ TEST(Product, MatchesOracleForEveryLayout) {
         }
 }
 
+TEST(Product, OfNoDepthsIsWhatIsAdded) {
+  Random random(8);
+  const Problem problem(random, 9, 37, 1, false, false);
+  std::vector<float> space = problem.scratch(37);
+  const float *none = nullptr;
+  auto gradient = [&](int32_t adds) {
+    Buffer out = problem.old;
+    baton_task_product_gradient(out.data(), out.stride, none, 1, 9, none, 37, 1,
+                                nullptr, 9, 37, 0, &adds, space.data());
+    return out;
+  };
+  Buffer zeros(9, 37);
+  for (int64_t row = 0; row < 9; ++row)
+    std::fill_n(zeros.row(row), 37, 0.0f);
+  expect_same_bits(gradient(0), zeros);
+  expect_same_bits(gradient(1), problem.old);
+  expect_guards_intact(gradient(0));
+}
+
 TEST(Product, HasTheBitsOfLinear) {
   Random random(2);
   // More rows than are packed at once, and more than one piece of depth.

@@ -108,3 +108,74 @@ TWIN_TEST(baton_task_combine_rows) {
         });
     }
 }
+
+TWIN_TEST(baton_task_route_rows_gradient) {
+  Random random(5);
+  for (const auto &[rows, k, count] : shapes)
+    for (int32_t scoring : {BATON_SCORING_SOFTMAX, BATON_SCORING_SIGMOID})
+      for (bool normalize : {false, true}) {
+        const ExpertsProblem problem(random, rows, k, count);
+        const std::vector<int32_t> experts = experts_of(problem);
+        const Buffer dy = random.buffer(rows, k);
+        twin.agree([&](auto body) {
+          Buffer out(rows, count);
+          body(out.data(), out.stride, dy.data(), dy.stride,
+               problem.logits.data(), problem.logits.stride, experts.data(),
+               k + 3, rows, k, count, scoring, normalize, 1.7f);
+          return out;
+        });
+      }
+}
+
+TWIN_TEST(baton_task_gather_rows_gradient) {
+  Random random(6);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t width : {1, 16, 37}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto found =
+          problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
+      const Buffer dy = random.buffer(rows * k, width);
+      twin.agree([&](auto body) {
+        Buffer out(rows, width);
+        body(out.data(), out.stride, dy.data(), dy.stride, found.places.data(),
+             rows, rows * k, k, width);
+        return out;
+      });
+    }
+}
+
+TWIN_TEST(baton_task_combine_rows_gradient) {
+  Random random(7);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t width : {1, 16, 37}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto found =
+          problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
+      const Buffer dy = random.buffer(rows, width),
+                   weights = random.buffer(rows, k);
+      twin.agree([&](auto body) {
+        Buffer out(rows * k, width);
+        body(out.data(), out.stride, dy.data(), dy.stride, weights.data(),
+             weights.stride, found.choices.data(), rows * k, rows, k, width);
+        return out;
+      });
+    }
+}
+
+TWIN_TEST(baton_task_combine_weights_gradient) {
+  Random random(8);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t width : {1, 16, 37}) {
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto found =
+          problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
+      const Buffer dy = random.buffer(rows, width),
+                   x = random.buffer(rows * k, width);
+      twin.agree([&](auto body) {
+        Buffer out(rows, k);
+        body(out.data(), out.stride, dy.data(), dy.stride, x.data(), x.stride,
+             found.places.data(), rows, rows * k, k, width);
+        return out;
+      });
+    }
+}

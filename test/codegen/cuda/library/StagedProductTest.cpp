@@ -15,6 +15,7 @@ template <typename Check> void for_each_problem(Check check) {
     const BatonProductShape shape{static_cast<int>(threads)};
     ASSERT_TRUE(shape.is_valid());
     for (auto [rows, columns, depth] : {std::array<int64_t, 3>{1, 3, 1},
+                                        {9, 37, 0},
                                         {7, shape.columns() + 9, 50},
                                         {shape.rows() + 5, 12, 33}})
       check(threads, shape, rows, columns, depth);

@@ -45,7 +45,7 @@ struct Sides {
 template <typename Check> void for_each_product(uint32_t seed, Check check) {
   Random random(seed);
   for (auto [rows, columns, depth] :
-       {std::array<int64_t, 3>{1, 1, 1}, {5, 17, 40}, {37, 70, 33}})
+       {std::array<int64_t, 3>{1, 1, 1}, {9, 37, 0}, {5, 17, 40}, {37, 70, 33}})
     for (bool left_turned : {false, true})
       for (bool right_turned : {false, true})
         check(random,
