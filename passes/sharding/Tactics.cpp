@@ -178,8 +178,8 @@ static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
     else if (auto linear = dyn_cast<LinearOp>(op);
              linear && linear != projection && endsFeedForward(linear))
       seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
-    // Experts with biases stay whole: a sum over ranks would add one each. So do
-    // those that train.
+    // Experts with biases stay whole: a sum over ranks would add one each. So
+    // do those that train.
     else if (auto linear = dyn_cast<GroupedLinearOp>(op);
              linear && !linear.getBias() && !program.getTraining())
       seeded = shardInside(propagation, linear, axis);

@@ -102,3 +102,20 @@ LogicalResult tasks::tilePlaces(Operation *op, const std::string &name,
   phase.call(callee, operands);
   return success();
 }
+
+LogicalResult tasks::tileElementwise(model::Elementwise op, Tiler &tiler,
+                                     StringRef suffix) {
+  std::string name = tiler.plan.uniqueName(nameOf(op) + suffix.str());
+  SmallVector<View> inputs;
+  for (Value operand : op->getOperands())
+    inputs.push_back(tiler.viewOf(operand));
+  if (llvm::any_of(inputs, [](const View &view) { return isOfPlaces(view); }))
+    return tilePlaces(op, name, op.getBody(), inputs, tiler,
+                      op.getBodyNumbers());
+  return tileRows(op, name, op.getBody(), inputs, tiler.resultFor(op, name),
+                  tiler,
+                  [&](PhaseBuilder &, const RowTiles &,
+                      SmallVectorImpl<Attribute> &operands) {
+                    operands.append(op.getBodyNumbers());
+                  });
+}

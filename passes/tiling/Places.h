@@ -49,6 +49,11 @@ mlir::LogicalResult tilePlaces(mlir::Operation *op, const std::string &name,
                                llvm::ArrayRef<View> inputs, Tiler &tiler,
                                llvm::ArrayRef<mlir::Attribute> more);
 
+/// Rows or places of an op's operands and its result, by the op's own body;
+/// `suffix` ends the phase's name.
+mlir::LogicalResult tileElementwise(model::Elementwise op, Tiler &tiler,
+                                    llvm::StringRef suffix = "");
+
 /// The product of places by weights that train.
 mlir::LogicalResult tileTrained(model::GroupedLinearOp op, Tiler &tiler);
 

@@ -2,8 +2,6 @@
 
 #include "passes/tiling/TilingPieces.h"
 
-#include "passes/tiling/Places.h"
-
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -134,21 +132,6 @@ LogicalResult tasks::tileRowsOf(Operation *op, StringRef callee, Tiler &tiler) {
   std::string name = tiler.plan.uniqueName(nameOf(op));
   SmallVector<View> inputs = viewsOf(op->getOperands(), tiler);
   return tileRows(op, name, callee, inputs, tiler.resultFor(op, name), tiler);
-}
-
-LogicalResult tasks::tileElementwise(model::Elementwise op, Tiler &tiler,
-                                     StringRef suffix) {
-  std::string name = tiler.plan.uniqueName(nameOf(op) + suffix.str());
-  SmallVector<View> inputs = viewsOf(op->getOperands(), tiler);
-  if (llvm::any_of(inputs, [](const View &view) { return isOfPlaces(view); }))
-    return tilePlaces(op, name, op.getBody(), inputs, tiler,
-                      op.getBodyNumbers());
-  return tileRows(op, name, op.getBody(), inputs, tiler.resultFor(op, name),
-                  tiler,
-                  [&](PhaseBuilder &, const RowTiles &,
-                      SmallVectorImpl<Attribute> &operands) {
-                    operands.append(op.getBodyNumbers());
-                  });
 }
 
 LogicalResult tasks::tileCopy(Operation *at, const std::string &name,

@@ -87,9 +87,6 @@ tileRows(mlir::Operation *op, const std::string &name, llvm::StringRef callee,
 /// The same of an op's operands and its result.
 mlir::LogicalResult tileRowsOf(mlir::Operation *op, llvm::StringRef callee,
                                Tiler &tiler);
-/// By the op's own body; `suffix` ends the phase's name.
-mlir::LogicalResult tileElementwise(model::Elementwise op, Tiler &tiler,
-                                    llvm::StringRef suffix = "");
 
 /// Adds a phase of this name that copies a value into a view of its type.
 mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,

@@ -29,14 +29,13 @@ void sharding::addExperts(RuleTable &rules) {
     else
       writer.equation("e j k, z, e n k -> e j n").replicated("jz").sum("k");
   });
-  rules.add<GroupedGatedLinearOp>(
-      [](GroupedGatedLinearOp op, RuleWriter &writer) {
-        writer
-            .equation(op.getGateBias()
-                          ? "e j k, z, e n k, e n k, e n, e n -> e j n"
-                          : "e j k, z, e n k, e n k -> e j n")
-            .replicated("jzk");
-      });
+  rules.add<GroupedGatedLinearOp>([](GroupedGatedLinearOp op,
+                                     RuleWriter &writer) {
+    writer
+        .equation(op.getGateBias() ? "e j k, z, e n k, e n k, e n, e n -> e j n"
+                                   : "e j k, z, e n k, e n k -> e j n")
+        .replicated("jzk");
+  });
   rules.add<CombineOp>([](CombineOp op, RuleWriter &writer) {
     writer
         .equation(op.getBounds() ? "e j k, R j, R j, z -> R k"

@@ -3,7 +3,7 @@
 #include "passes/tiling/rules/Rules.h"
 
 #include "codegen/bodies/TaskCalls.h"
-#include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Places.h"
 
 using namespace mlir;
 using namespace baton;

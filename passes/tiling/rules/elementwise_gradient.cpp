@@ -2,7 +2,7 @@
 
 #include "passes/tiling/rules/Rules.h"
 
-#include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Places.h"
 
 using namespace mlir;
 using namespace baton;
