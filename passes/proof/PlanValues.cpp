@@ -65,6 +65,42 @@ static bool isSure(PhaseOp writer, AccessAttr write) {
   return false;
 }
 
+namespace {
+/// Phases before one that reads a buffer, the last one first: of its iteration,
+/// of the iteration before, where there is one, and of earlier segments.
+struct EarlierPhases {
+  SmallVector<PhaseOp> phases;
+  size_t numSameIteration;
+
+  EarlierPhases(ArrayRef<PhaseOp> all, unsigned reader, BufferOp buffer,
+                bool isFirst);
+};
+} // namespace
+
+EarlierPhases::EarlierPhases(ArrayRef<PhaseOp> all, unsigned reader,
+                             BufferOp buffer, bool isFirst) {
+  SegmentOp segment = HappensBefore::segmentOf(all[reader]);
+  auto inSegment = [&](PhaseOp phase) {
+    return HappensBefore::segmentOf(phase) == segment;
+  };
+  for (PhaseOp phase : llvm::reverse(all.take_front(reader)))
+    if (inSegment(phase))
+      phases.push_back(phase);
+  numSameIteration = phases.size();
+  // Iterations of one segment work on copies of their own; those of an earlier
+  // one on all copies, if there are as many.
+  bool layered = isLayered(buffer);
+  if (!layered && !isFirst)
+    for (PhaseOp phase : llvm::reverse(all))
+      if (inSegment(phase))
+        phases.push_back(phase);
+  for (PhaseOp phase : llvm::reverse(all.take_front(reader)))
+    if (!inSegment(phase) &&
+        (!layered || HappensBefore::segmentOf(phase).getRepeat() ==
+                         uint64_t(buffer.getLayers())))
+      phases.push_back(phase);
+}
+
 /// Goes back in rank from one read, in the first iteration of its segment or a
 /// later one. What is open has no writer yet.
 LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
@@ -136,31 +172,10 @@ LogicalResult PlanVerifier::verifyRead(PhaseOp reader, AccessAttr read,
     return success();
   };
 
-  SegmentOp segment = HappensBefore::segmentOf(reader);
-  SmallVector<PhaseOp> path;
-  unsigned index = plan.indexOf(reader);
-  ArrayRef<PhaseOp> phases = plan.phases();
-  auto inSegment = [&](PhaseOp phase) {
-    return HappensBefore::segmentOf(phase) == segment;
-  };
-  for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
-    if (inSegment(phase))
-      path.push_back(phase);
-  const size_t numSameIteration = path.size();
-  // Iterations of one segment work on copies of their own; those of an earlier
-  // one on all copies, if there are as many.
-  bool layered = isLayered(buffer);
-  if (!layered && !isFirst)
-    for (PhaseOp phase : llvm::reverse(phases))
-      if (inSegment(phase))
-        path.push_back(phase);
-  for (PhaseOp phase : llvm::reverse(phases.take_front(index)))
-    if (!inSegment(phase) &&
-        (!layered || HappensBefore::segmentOf(phase).getRepeat() ==
-                         uint64_t(buffer.getLayers())))
-      path.push_back(phase);
-  for (auto [i, phase] : llvm::enumerate(path)) {
-    if (failed(passBy(phase, i < numSameIteration)))
+  const EarlierPhases earlier(plan.phases(), plan.indexOf(reader), buffer,
+                              isFirst);
+  for (auto [i, phase] : llvm::enumerate(earlier.phases)) {
+    if (failed(passBy(phase, i < earlier.numSameIteration)))
       return failure();
     if (memo.isEmpty(open))
       return success();

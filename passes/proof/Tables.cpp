@@ -2,8 +2,6 @@
 
 #include "passes/proof/Tables.h"
 
-#include "passes/proof/HappensBefore.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -216,9 +214,16 @@ bool Tables::staysBelow(Reading reading, unsigned dimension, TableOp table,
   if (end.getBuffer() != table.getBufferAttr())
     return false;
   Conjunction above(rank, 0);
-  SmallVector<unsigned> task = columnsFrom(0, rank);
-  if (!requireInside(above, reading.phase.getGrid(), task))
-    return false;
+  SmallVector<unsigned> task;
+  for (AffineExpr extent : reading.phase.getGrid().getResults()) {
+    Row coordinate = above.variable(task.size());
+    auto tasks = above.flatten(extent, {});
+    if (!tasks)
+      return false;
+    above.atLeast(coordinate, {});
+    above.less(coordinate, *tasks);
+    task.push_back(task.size());
+  }
   auto place = above.flatten(end.getIndex().getResult(0), task),
        most = above.flatten(places, {});
   if (!place || !most)

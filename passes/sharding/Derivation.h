@@ -16,8 +16,8 @@ deriveFactors(const Rule &rule, llvm::ArrayRef<dist::PlacementAttr> operands,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// Placements of results, partials included: of sums over sharded factors, and
-/// of partial terms that results are linear in. Says which operand is partial, or not, where
-/// the rule wants it otherwise.
+/// of partial terms that results are linear in. Says which operand is partial,
+/// or not, where the rule wants it otherwise.
 std::optional<llvm::SmallVector<dist::PlacementAttr>>
 deriveResults(const Rule &rule, llvm::ArrayRef<dist::PlacementAttr> operands,
               llvm::ArrayRef<dist::PlacementAttr> results, dist::MeshOp mesh,

@@ -401,6 +401,43 @@ event.program @iteration_before max_rows 8 max_seq 16 max_outputs 1 {
 
 // -----
 
+// Each iteration has a copy of the table, and a later segment's begins with another copy than
+// the one by which the last iteration wrote.
+
+event.program @other_copies max_rows 8 max_seq 16 max_outputs 1 {
+  event.storage @bounds_memory bytes 32
+  event.storage @others_memory bytes 16
+  event.storage @x_memory bytes 256
+  event.storage @y_memory bytes 256
+  event.storage @z_memory bytes 256
+  event.buffer @bounds transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1] in @bounds_memory {layers = 2 : i64, layer_stride = 4 : i64}
+  event.buffer @others transient : i32 extents affine_map<()[r, p, o] -> (4)> capacity [4] strides [1] in @others_memory
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @x_memory
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @y_memory
+  event.buffer @z transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @z_memory
+  event.table @bounds holds ()[r, p, o] -> (0) to ()[r, p, o] -> (r + 1) partition
+  event.table @others holds ()[r, p, o] -> (0) to ()[r, p, o] -> (r + 1) partition
+  event.segment "all" repeat 2 {
+    event.phase "route" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @bounds, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (4)>,
+                #event.access<write @others, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (4)>] {}
+    event.phase "up" grid affine_map<()[r, p, o] -> (2)> capacity [2]
+      entries [#event.address<@bounds, (s)[r, p, o] -> (s)>, #event.address<@bounds, (s)[r, p, o] -> (s + 1)>]
+      accesses [#event.access<read @bounds, (s, b, e)[r, p, o] -> (s) to (s, b, e)[r, p, o] -> (s + 2)>,
+                #event.access<write @x, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>] {}
+  }
+  event.segment "later" repeat 2 {
+    // expected-error @below {{phase 'down' reads @x(0, 0), which no task before it writes}}
+    event.phase "down" grid affine_map<()[r, p, o] -> (2)> capacity [2]
+      entries [#event.address<@bounds, (s)[r, p, o] -> (s)>, #event.address<@bounds, (s)[r, p, o] -> (s + 1)>]
+      accesses [#event.access<read @bounds, (s, b, e)[r, p, o] -> (s) to (s, b, e)[r, p, o] -> (s + 2)>,
+                #event.access<read @x, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>,
+                #event.access<write @y, (s, b, e)[r, p, o] -> (b, 0) to (s, b, e)[r, p, o] -> (e, 8)>] {}
+  }
+}
+
+// -----
+
 // Segments that begin with the second one.
 
 event.program @from_the_second max_rows 8 max_seq 16 max_outputs 1 {
