@@ -116,19 +116,20 @@ Matrix linear(const Matrix &x, const Matrix &weight,
 Matrix gated_linear(const Matrix &x, const Matrix &gate, const Matrix &up,
                     const std::vector<double> &bias_gate,
                     const std::vector<double> &bias_up, Activation activation) {
-  Matrix out = linear(x, gate, bias_gate, activation);
+  const bool clamped = activation == Activation::clamped_swiglu;
+  Matrix out =
+      linear(x, gate, bias_gate, clamped ? Activation::none : activation);
   const Matrix factor = linear(x, up, bias_up, Activation::none);
-  if (activation == Activation::clamped_swiglu) {
-    out = linear(x, gate, bias_gate, Activation::none);
-    for (size_t i = 0; i < out.values.size(); ++i) {
-      const double g = std::min(out.values[i], 7.0);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    double &value = out.values[i];
+    if (clamped) {
+      const double g = std::min(value, 7.0);
       const double u = std::clamp(factor.values[i], -7.0, 7.0);
-      out.values[i] = g / (1.0 + std::exp(-1.702 * g)) * (u + 1.0);
+      value = g / (1.0 + std::exp(-1.702 * g)) * (u + 1.0);
+    } else {
+      value *= factor.values[i];
     }
-    return out;
   }
-  for (size_t i = 0; i < out.values.size(); ++i)
-    out.values[i] *= factor.values[i];
   return out;
 }
 
