@@ -228,7 +228,8 @@ void Expansion::callAttention() {
                      valueWidth, scale,
                      softcap,    window,
                      null(),     zero,
-                     zero,       memory});
+                     zero,       null(),
+                     memory});
   builder.setInsertionPointAfter(loop);
 }
 

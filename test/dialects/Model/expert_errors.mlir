@@ -217,9 +217,9 @@
 
 // -----
 
-// ... and their tensors are matrices
-// expected-error @below {{tensors of experts are matrices, neither transposed nor in blocks}}
-%m = model.parameter ["a.{expert}"] : !model.tensor<16 x 8 x f32>
+// ... and their tensors are vectors or matrices
+// expected-error @below {{tensors of experts are vectors or matrices}}
+%m = model.parameter ["a.{expert}"] : !model.tensor<16 x f32>
 
 // -----
 

@@ -21,7 +21,7 @@
 // CHECK: model.stack
 // CHECK: %[[K:.+]] = model.paged_append %{{.+}} at %[[SLOTS]] to "k"
 // CHECK: %[[V:.+]] = model.paged_append %[[H:.+]] at %[[SLOTS]] to "v"
-// CHECK: model.paged_attention %{{.+}}, %[[K]], %[[V]], %[[H]], %[[POSITIONS]], %[[SEQUENCES]], %[[PAGES]] {scale = 5.000000e-01 : f32, window = 7 : i64}
+// CHECK: model.paged_attention %{{.+}}, %[[K]], %[[V]], %[[POSITIONS]], %[[SEQUENCES]], %[[PAGES]] gate %[[H]] {scale = 5.000000e-01 : f32, window = 7 : i64}
 // CHECK: model.last_rows
 // CHECK: %[[MASKS:.+]] = model.token_mask %[[SAMPLING]] : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
 // CHECK: %[[DRAWS:.+]] = model.sample %[[LOGITS:.+]], %[[SAMPLING]], %[[CHANGES]], %[[MASKS]]

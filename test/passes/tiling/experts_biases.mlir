@@ -3,16 +3,16 @@
 //
 // RUN: baton-opt %s --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s
 
-// CHECK: event.parameter @attend.sinks : f32 as #event.vector<2>
+// CHECK: event.parameter @attend.sinks : f32 layers 1 as #event.vector<2>
 // CHECK-SAME: ["sinks"] : 2>
-// CHECK: event.parameter @gate_up.weight : f32 as #event.panels<64 by 16 alternating>
-// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks [1, 2, 0]>
-// CHECK-SAME: ["experts.1.gate_up"] : 16 by 32 transposed blocks [1, 2, 0]>
-// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks [1, 2, 1]>
-// CHECK: event.parameter @gate_up.gate_bias : f32 as #event.vector<32>
-// CHECK-SAME: ["experts.0.gate_up_bias"] : 32 blocks [1, 2, 0]>
-// CHECK: event.parameter @gate_up.up_bias : f32 as #event.vector<32>
-// CHECK: event.parameter @down.bias : f32 as #event.vector<32>
+// CHECK: event.parameter @gate_up.weight : f32 layers 1 as #event.panels<64 by 16 alternating>
+// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks array<i64: 1, 2, 0>>
+// CHECK-SAME: ["experts.1.gate_up"] : 16 by 32 transposed blocks array<i64: 1, 2, 0>>
+// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks array<i64: 1, 2, 1>>
+// CHECK: event.parameter @gate_up.gate_bias : f32 layers 1 as #event.vector<32>
+// CHECK-SAME: ["experts.0.gate_up_bias"] : 32 blocks array<i64: 1, 2, 0>>
+// CHECK: event.parameter @gate_up.up_bias : f32 layers 1 as #event.vector<32>
+// CHECK: event.parameter @down.bias : f32 layers 1 as #event.vector<32>
 // A key/value head's task reads the sinks of its own query heads.
 // CHECK: event.call "attention"
 // CHECK-SAME: @attend.sinks, {{[^>]*}} -> (d1 * 2)
@@ -36,8 +36,8 @@ model.program @biases max_seq 64 {
   %q = model.reshape %x : (!model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 2 x 8 x f32>
   %h = model.slice %x {axis = 1 : i64, offset = 0 : i64} : (!model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 8 x f32>
   %h1 = model.reshape %h : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 1 x 8 x f32>
-  %k = model.kv_append %h1 {state = "k"} : (!model.tensor<rows x 1 x 8 x f32>) -> !model.tensor<kv x 1 x 8 x f32>
-  %v = model.kv_append %h1 {state = "v"} : (!model.tensor<rows x 1 x 8 x f32>) -> !model.tensor<kv x 1 x 8 x f32>
+  %k = model.kv_append %h1 to "k" : (!model.tensor<rows x 1 x 8 x f32>) -> !model.tensor<kv x 1 x 8 x f32>
+  %v = model.kv_append %h1 to "v" : (!model.tensor<rows x 1 x 8 x f32>) -> !model.tensor<kv x 1 x 8 x f32>
   %a = model.attention %q, %k, %v sinks %sinks {scale = 0.5 : f32} : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<kv x 1 x 8 x f32>, !model.tensor<kv x 1 x 8 x f32>, !model.tensor<2 x f32>) -> !model.tensor<rows x 2 x 8 x f32> loc("attend")
   %y = model.reshape %a : (!model.tensor<rows x 2 x 8 x f32>) -> !model.tensor<rows x 16 x f32>
   %l = model.linear %y, %router : (!model.tensor<rows x 16 x f32>, !model.tensor<2 x 16 x f32>) -> !model.tensor<rows x 2 x f32>
