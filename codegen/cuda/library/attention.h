@@ -154,8 +154,7 @@ BATON_DEVICE void attend(Attention<States> &task, int64_t rows, float *scratch,
     for_each_element(
         task.queries, task.value_dim, [&](int64_t query, int64_t element) {
           float *place = task.target(query) + element;
-          *place =
-              finish(query, element, *place, task.running[query]);
+          *place = finish(query, element, *place, task.running[query]);
           if (element == 0)
             keep(query, task.running[query]);
         });
@@ -216,8 +215,7 @@ baton_task_attention(float *out, int64_t out_stride, const float *q,
   attend(
       task, rows, scratch, [](int64_t, Weights) {},
       [&](int64_t query, int64_t element, float value, Weights running) {
-        value = finished(value, running,
-                         sinks ? sinks + task.head_of(query) : nullptr);
+        value = finished(value, running, sink_of(sinks, task.head_of(query)));
         return gate ? value * opening(gate + task.row_of(query) * gate_stride +
                                           task.head_of(query) * gate_width,
                                       gate_width, element)

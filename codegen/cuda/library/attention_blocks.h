@@ -120,13 +120,16 @@ BATON_DEVICE float quotient(float element, float sum) {
   return element / (sum == 0.0f ? 1.0f : sum);
 }
 
-/// A query's element when all blocks have come. A sink, if there is one, is one
-/// more block, whose elements are zeros.
-BATON_DEVICE float finished(float value, Weights running, const float *sink) {
-  if (!sink)
-    return quotient(value, running.sum);
-  const Merge join_by = merge(running, {*sink, 1.0f}, false);
+/// A query's element when all blocks have come. A sink is one more block, whose
+/// elements are zeros; where there is none, minus infinity changes no bit.
+BATON_DEVICE float finished(float value, Weights running, float sink) {
+  const Merge join_by = merge(running, {sink, 1.0f}, false);
   return quotient(value * join_by.keep, running.sum);
+}
+
+/// A head's, of all or of none.
+BATON_DEVICE float sink_of(const float *sinks, int64_t head) {
+  return sinks ? sinks[head] : negative_infinity();
 }
 
 /// A head's gate for one element.

@@ -28,16 +28,15 @@ BATON_DEVICE float maximum_until(float value, float before, int lane) {
 
 } // namespace baton::cuda
 
-BATON_DEVICE void
-baton_task_attention_merge(float *out, int64_t out_stride,
-                           const float *partials, int64_t partials_stride,
-                           int64_t rows, int64_t position, int64_t value_dim,
-                           int64_t window, const float *gate,
-                           int64_t gate_stride, int64_t gate_width,
-                           const float *sink) {
+BATON_DEVICE void baton_task_attention_merge(
+    float *out, int64_t out_stride, const float *partials,
+    int64_t partials_stride, int64_t rows, int64_t position, int64_t value_dim,
+    int64_t window, const float *gate, int64_t gate_stride, int64_t gate_width,
+    const float *sink) {
   using namespace baton::cuda;
   // Loads that are under way at once.
   constexpr int ahead = 8;
+  const float own_sink = sink_of(sink, 0);
   const int64_t width = baton_attention_partial_width(value_dim);
   const int lane = threadIdx.x % 32;
   const uint32_t chunks = static_cast<uint32_t>((value_dim + 31) / 32);
@@ -89,7 +88,7 @@ baton_task_attention_merge(float *out, int64_t out_stride,
     }
     if (!has_element)
       continue;
-    value = finished(value, {largest, sum}, sink);
+    value = finished(value, {largest, sum}, own_sink);
     if (gate)
       value *= opening(gate + row * gate_stride, gate_width, element);
     out[row * out_stride + element] = value;

@@ -99,23 +99,33 @@ BATON_DEVICE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
   return true;
 }
 
+/// Which expert each choice is of.
+struct Choices {
+  const int32_t *experts;
+  int64_t stride, rows, k;
+
+  /// body(choice) for those of one segment, ascending.
+  template <typename SegmentOf, typename Body>
+  __device__ __forceinline__ void
+  for_each_of(int64_t segment, SegmentOf segment_of, Body body) const {
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < k; ++j)
+        if (segment_of(experts[row * stride + j]) == segment)
+          body(row * k + j);
+  }
+};
+
 /// Sorts choices by the segment that each is of, `count` segments.
 template <typename SegmentOf>
 BATON_DEVICE void sort_choices(int32_t *bounds, int32_t *choices,
                                int32_t *places, const int32_t *experts,
                                int64_t experts_stride, int64_t rows, int64_t k,
                                int64_t count, SegmentOf segment_of) {
-  // body(choice) for those of one segment, ascending.
-  auto for_each_choice = [&](int64_t segment, auto body) {
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t j = 0; j < k; ++j)
-        if (segment_of(experts[row * experts_stride + j]) == segment)
-          body(row * k + j);
-  };
+  const Choices all{experts, experts_stride, rows, k};
   for (int64_t segment = baton_thread(); segment < count;
        segment += baton_threads()) {
     int32_t own = 0;
-    for_each_choice(segment, [&](int64_t) { ++own; });
+    all.for_each_of(segment, segment_of, [&](int64_t) { ++own; });
     bounds[segment + 1] = own;
   }
   __syncthreads();
@@ -128,7 +138,7 @@ BATON_DEVICE void sort_choices(int32_t *bounds, int32_t *choices,
   for (int64_t segment = baton_thread(); segment < count;
        segment += baton_threads()) {
     int32_t place = bounds[segment];
-    for_each_choice(segment, [&](int64_t choice) {
+    all.for_each_of(segment, segment_of, [&](int64_t choice) {
       choices[place] = static_cast<int32_t>(choice);
       places[choice] = place++;
     });

@@ -58,8 +58,7 @@ attend_to_pages(float *out, int64_t out_stride, const float *q,
     attend(
         task, count, scratch, [](int64_t, Weights) {},
         [&](int64_t query, int64_t element, float value, Weights running) {
-          value = finished(value, running,
-                           sinks ? sinks + task.head_of(query) : nullptr);
+          value = finished(value, running, sink_of(sinks, task.head_of(query)));
           return gate ? value * opening(gate +
                                             (row + task.row_of(query)) *
                                                 gate_stride +
@@ -132,8 +131,7 @@ BATON_APPEND(baton_task_append_value_pages_fp8, int8_t, Float8, ValuePlaces)
       int64_t head_dim, int64_t value_dim, int64_t /*key_row*/,                \
       int64_t /*value_row*/, float scale, float softcap, int64_t window,       \
       const float *gate, int64_t gate_stride, int64_t gate_width,              \
-      const float *sinks,                                                      \
-      float *scratch) {                                                        \
+      const float *sinks, float *scratch) {                                    \
     baton::cuda::attend_to_pages(                                              \
         out, out_stride, q, q_stride, reinterpret_cast<const Element *>(keys), \
         key_page_stride, reinterpret_cast<const Element *>(values),            \
