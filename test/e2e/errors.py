@@ -115,7 +115,7 @@ CONFIG = [
     ("llama-gqa", "hidden_act", ["softsign", 3]),
     ("llama-gqa", "attention_bias", ["yes", 7]),
     ("llama-gqa", "dtype", ["float8", 4]),
-    ("llama3-rope", "rope_scaling", [{"rope_type": "yarn", "factor": 2.0}, "llama3", {"rope_type": "llama3"}]),
+    ("llama3-rope", "rope_scaling", [{"rope_type": "ntk", "factor": 2.0}, "llama3", {"rope_type": "llama3"}]),
     ("gpt2-small", "n_embd", NUMBER + [KeyError, 37]),
     ("gpt2-small", "n_layer", NUMBER + [KeyError]),
     ("gpt2-small", "n_head", NUMBER + [KeyError, 7]),
