@@ -115,11 +115,15 @@ def test(arguments, scratch):
             header = 8 + int.from_bytes(file.read(8), "little")
             file.seek(header)
             file.write(b"\xff" * (os.path.getsize(weights) - header))
+    # What stores MXFP4 is checked when it is read: a scale of ones is no number.
+    said = "error: logits at position 2 are not finite\n"
+    with open(os.path.join(arguments.folder, "config.json")) as file:
+        if "quantization_config" in json.load(file):
+            said = "has a NaN, in row 0\n"
     messages = [run([program.path, "generate", "--weights", broken, "--tokens", "1,2",
                      "--max-new-tokens", 4, "--no-cache", "--quiet"], check=False).stderr
                 for program in (host, device)]
-    expect(messages[0] == messages[1] == "error: logits at position 2 are not finite\n",
-           f"not a number: {messages}")
+    expect(messages[0] == messages[1] and messages[0].endswith(said), f"not a number: {messages}")
 
     for program, folder in ((host, "host-values"), (device, "device-values")):
         program.logits(tokens[:9], path("dumped.npy"), "--dump", path(folder))

@@ -286,7 +286,7 @@ def write(path, keys, tensors):
 def test_quantised_experts(arguments, case, keys, tensors, path):
     """They have the bits of the program whose weights are their numbers in F32."""
     file = path("quantised.gguf")
-    write(file, keys, {name: tensor.in_q8_0() if "_exps" in name else tensor for name, tensor in tensors.items()})
+    write(file, keys, {name: tensor.in_q8_0() if "_exps.weight" in name else tensor for name, tensor in tensors.items()})
     bits = [Program(arguments.batonc, file, path("quantised"), *flags).logits(case["tokens"], path("quantised.npy"))
             for flags in ((), ("--dtype=f32",))]
     expect(bits[0] == bits[1], "quantised experts: other bits than of their numbers in F32")
@@ -342,7 +342,7 @@ def test(arguments, scratch):
     answer = compiled.generate(greedy["prompt"], 8)
     expect(answer["tokens"] == greedy["new_tokens"][:8], "the generated tokens differ")
 
-    widths = [tensor.shape[2] for name, tensor in tensors.items() if "_exps" in name]
+    widths = [tensor.shape[2] for name, tensor in tensors.items() if "_exps.weight" in name]
     if widths and config["model_type"] != "gpt_oss" and all(width % 32 == 0 for width in widths):
         test_quantised_experts(arguments, case, keys, tensors, path)
 

@@ -167,7 +167,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "'dtype' is 16, expected a text"},
         BadConfig{"llama", R"({"quantization_config": {"bits": 4}})",
                   "'quantization_config.quant_method' is missing, expected one "
-                  "of awq, bitsandbytes, compressed-tensors, fp8, gptq"},
+                  "of awq, bitsandbytes, compressed-tensors, fp8, gptq, mxfp4"},
         BadConfig{"llama",
                   R"({"quantization_config": {"quant_method": "gptq",
                                               "bits": 3}})",

@@ -123,8 +123,9 @@ BATON_DEVICE float quotient(float element, float sum) {
 /// A query's element when all blocks have come. A sink is one more block, whose
 /// elements are zeros; where there is none, minus infinity changes no bit.
 BATON_DEVICE float finished(float value, Weights running, float sink) {
-  const Merge join_by = merge(running, {sink, 1.0f}, false);
-  return quotient(value * join_by.keep, running.sum);
+  const float keep = merge(running, {sink, 1.0f}, false).keep;
+  return quotient(sink == negative_infinity() ? value : value * keep,
+                  running.sum);
 }
 
 /// A head's, of all or of none.

@@ -109,7 +109,7 @@ TEST(GgufNames, OfPublishedGpt2LackAPrefix) {
 
 TEST(GgufNames, OfOtherTensorsAreNotKnown) {
   for (const char *stored :
-       {"", ".weight", "output", "output.scale", "blk.0.ffn_gate_exps.weight",
+       {"", ".weight", "output", "output.scale", "blk.0.ffn_gate_chexps.weight",
         "blk.00.ffn_up.weight", "blk.ffn_up.weight", "blk..ffn_up.weight",
         "blk.1ffn_up.weight", "blk.1234567.ffn_up.weight",
         "blk.0.token_embd.weight", "attn_q.weight", "blk.0.attn_q_norm.weight",
@@ -222,10 +222,12 @@ TEST_F(GgufFolder, RefusesWhatIsNotKnown) {
   expect_contains(
       refuse(GgufWriter().text("general.architecture", "mamba")),
       "the key \"general.architecture\" is \"mamba\", expected one of gemma2, "
-      "gemma3, gpt2, llama, olmoe, phi3, qwen2, qwen2moe, qwen3, qwen3moe");
-  expect_contains(refuse(llama().zeros("blk.0.ffn_gate_inp.weight", {8})),
-                  "tensor \"blk.0.ffn_gate_inp.weight\" is none that models of "
-                  "\"llama\" are known to have");
+      "gemma3, gpt2, gpt-oss, llama, olmoe, phi3, qwen2, qwen2moe, qwen3, "
+      "qwen3moe");
+  expect_contains(
+      refuse(llama().zeros("blk.0.ffn_gate_inp_shexp.weight", {8})),
+      "tensor \"blk.0.ffn_gate_inp_shexp.weight\" is none that models of "
+      "\"llama\" are known to have");
   expect_contains(refuse(llama().zeros("blk.0.attn_q.weight", {8, 6})),
                   "whose rows are not heads of 4");
   GgufWriter headless;
