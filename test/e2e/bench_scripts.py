@@ -22,6 +22,7 @@ from training import write_tokens
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 BENCH = os.path.join(ROOT, "test/bench")
+INPUTS = ["tools/random-checkpoint", "test/bench/*.py"]
 BATCH, LENGTH = 2, 8
 
 STAND_IN = '''#!%(python)s
