@@ -26,11 +26,11 @@ std::vector<std::byte> bytes_of_hex(const std::string &hex) {
 }
 
 const std::pair<const char *, DataType> types[] = {
-    {"Q8_0", DataType::Q8_0},    {"Q4_0", DataType::Q4_0},
-    {"Q4_1", DataType::Q4_1},    {"Q5_0", DataType::Q5_0},
-    {"Q5_1", DataType::Q5_1},    {"Q2_K", DataType::Q2_K},
-    {"Q3_K", DataType::Q3_K},    {"Q4_K", DataType::Q4_K},
-    {"Q5_K", DataType::Q5_K},    {"Q6_K", DataType::Q6_K},
+    {"Q8_0", DataType::Q8_0},     {"Q4_0", DataType::Q4_0},
+    {"Q4_1", DataType::Q4_1},     {"Q5_0", DataType::Q5_0},
+    {"Q5_1", DataType::Q5_1},     {"Q2_K", DataType::Q2_K},
+    {"Q3_K", DataType::Q3_K},     {"Q4_K", DataType::Q4_K},
+    {"Q5_K", DataType::Q5_K},     {"Q6_K", DataType::Q6_K},
     {"IQ4_NL", DataType::IQ4_NL}, {"MXFP4", DataType::GgufMXFP4}};
 
 TEST(StoredBlocks, AreTheNumbersOfGgml) {

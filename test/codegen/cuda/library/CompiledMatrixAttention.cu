@@ -14,13 +14,12 @@ __device__ __forceinline__ void
 attend(float *out, const float *q, const float *keys, const float *values,
        const float *gates, int64_t rows, int64_t position) {
   BATON_DYNAMIC_SHARED(shared);
-  baton_matrix_attention<256>(shared, out, 64 * ValueDim, q, 64 * HeadDim, keys,
-                              Panels ? 0 : 16 * HeadDim, values,
-                              Panels ? 0 : 16 * ValueDim, rows, position, 4,
-                              HeadDim, ValueDim, 0.125f, Special ? 50.0f : 0.0f,
-                              Special ? 4096 : 0, Special ? gates : nullptr,
-                              64 * ValueDim, Special ? ValueDim : 0,
-                              Special ? gates : nullptr, nullptr);
+  baton_matrix_attention<256>(
+      shared, out, 64 * ValueDim, q, 64 * HeadDim, keys,
+      Panels ? 0 : 16 * HeadDim, values, Panels ? 0 : 16 * ValueDim, rows,
+      position, 4, HeadDim, ValueDim, 0.125f, Special ? 50.0f : 0.0f,
+      Special ? 4096 : 0, Special ? gates : nullptr, 64 * ValueDim,
+      Special ? ValueDim : 0, Special ? gates : nullptr, nullptr);
 }
 
 #define KERNEL(name, ...)                                                      \
