@@ -40,8 +40,9 @@ oracle::Matrix rounded_to_bf16(oracle::Matrix matrix) {
 /// A product of k depths is rounded after every sixteen; the rest are bias,
 /// activation and residual.
 double sum_error(int64_t k, double magnitudes) {
-  return 1.2 * static_cast<double>(k / 16 + 8) * roundings_of_a_step() *
-         rounding * magnitudes;
+  const int64_t steps = k / 16 + 8;
+  return 1.2 * static_cast<double>(steps) * roundings_of_a_step() * rounding *
+         magnitudes;
 }
 
 struct Problem {
