@@ -16,11 +16,10 @@ using namespace baton::models;
 
 /// The body has the two numbers of the activation.
 static void expectActivation(const Config &config) {
-  for (auto [name, value] :
-       {std::pair<const char *, double>{"swiglu_alpha", 1.702},
-        {"swiglu_limit", 7}})
-    if (config.number(name, 0, 1e6, value) != value)
-      config.fail(name, name == StringRef("swiglu_limit") ? "7" : "1.702");
+  if (config.number("swiglu_alpha", 0, 1e6, 1.702) != 1.702)
+    config.fail("swiglu_alpha", "1.702");
+  if (config.number("swiglu_limit", 0, 1e6, 7) != 7)
+    config.fail("swiglu_limit", "7");
   if (config.text("hidden_act", "silu") != "silu")
     config.fail("hidden_act", "silu");
 }
