@@ -159,13 +159,14 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
   form.width = config.integer(widthField, 1, kMaxDimension);
   form.activation = shape.activation;
   form.normalizes = normalizes;
-  // Panels of weights are of 16 outputs, and each expert has panels of its own.
   for (auto [name, size] :
        {std::pair<const char *, int64_t>{widthField, form.width},
         {"hidden_size", shape.width}})
-    if (size % 16)
+    if (size % model::kExpertOutputs)
       config.fail("'" + std::string(name) + "' is " + std::to_string(size) +
-                  ", expected a multiple of 16 in a mixture of experts");
+                  ", expected a multiple of " +
+                  std::to_string(model::kExpertOutputs) +
+                  " in a mixture of experts");
   ElementCount weights;
   weights.add({shape.layers, form.experts, form.width, shape.width, 3});
   if (weights.isAbsurd())

@@ -106,9 +106,10 @@ static RopeAngles yarnAngles(const Config &config, const Config &scaling,
     frequency = stretched * (1 - kept) + frequency * kept;
   }
   double scale = yarnScale(factor, 1);
-  if (scaling.has("mscale") && scaling.has("mscale_all_dim"))
-    scale = yarnScale(factor, scaling.number("mscale", 0, kMaxFactor)) /
-            yarnScale(factor, scaling.number("mscale_all_dim", 0, kMaxFactor));
+  const double own = scaling.number("mscale", 0, kMaxFactor, 0),
+               all = scaling.number("mscale_all_dim", 0, kMaxFactor, 0);
+  if (own != 0 && all != 0)
+    scale = yarnScale(factor, own) / yarnScale(factor, all);
   angles.scale = static_cast<float>(
       scaling.number("attention_factor", kMinFactor, kMaxFactor, scale));
   return angles;

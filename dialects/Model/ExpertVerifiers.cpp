@@ -124,10 +124,11 @@ static LogicalResult expectExperts(Operation *op, StringRef what, Value weight,
       failed(expectWeight(op, what, weight)))
     return failure();
   ArrayRef<int64_t> shape = shapeOf(weight);
-  if (shape[1] % 16)
+  if (shape[1] % kExpertOutputs)
     return op->emitOpError() << what << " has " << shape[1]
                              << " outputs for each expert, expected a multiple "
-                                "of 16";
+                                "of "
+                             << kExpertOutputs;
   return expectShape(op, what, weight,
                      {bounds.getDefiningOp<DispatchOp>().countExperts(),
                       shape[1], shapeOf(x)[2]});

@@ -32,6 +32,9 @@ constexpr int64_t kMostBiases = 1024;
 constexpr char kExpert[] = "{expert}";
 /// Experts that one row may have, and that there may be.
 constexpr int64_t kMostExpertsOfRow = 64, kMostExperts = 4096;
+/// Outputs of an expert's products come in multiples of so many: experts lie
+/// one behind the other in whole panels of weights.
+constexpr int64_t kExpertOutputs = 16;
 
 /// Words of a mask of tokens, which has a bit for each.
 constexpr int64_t maskWords(int64_t vocabulary) {

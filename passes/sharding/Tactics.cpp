@@ -142,10 +142,9 @@ static LogicalResult shardVocabulary(Propagation &propagation, Operation *op,
   return success();
 }
 
-/// The inside of experts, of which panels of 16 outputs are the least.
+/// The inside of experts.
 static LogicalResult shardInside(Propagation &propagation, GroupedLinearOp op,
                                  StringAttr axis) {
-  constexpr int64_t panel = 16;
   Value weight = op.getWeight();
   // An earlier tactic has spread experts over it.
   if (propagation.shardingsOf(weight)[0].has(axis))
@@ -154,11 +153,11 @@ static LogicalResult shardInside(Propagation &propagation, GroupedLinearOp op,
   for (const Sharding::Use &use : propagation.shardingsOf(weight)[2].axes)
     ranks *= propagation.getMesh().getSize(use.axis);
   int64_t width = dimensionOf(weight, 2);
-  if (width % (ranks * panel))
+  if (width % (ranks * kExpertOutputs))
     return op.emitOpError()
            << "cannot be sharded by tactic 'tensor': experts are " << width
            << " wide inside, which " << ranks << " ranks along axis " << axis
-           << " cannot cut into multiples of " << panel;
+           << " cannot cut into multiples of " << kExpertOutputs;
   return propagation.seed(op, weight, 2, axis, false);
 }
 

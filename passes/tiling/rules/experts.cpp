@@ -20,6 +20,9 @@ using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
+// Each expert's panels are its own.
+static_assert(model::kExpertOutputs % kPanel == 0);
+
 static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
   View logits = tiler.viewOf(op.getLogits());
   if (failed(expectRows(op, "the logits", logits)))
