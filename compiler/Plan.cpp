@@ -120,6 +120,12 @@ static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
         [&](model::LinearOp op) { hasSome |= isBFloat16(op.getWeight()); });
     module.walk(
         [&](model::GatedLinearOp op) { hasSome |= isBFloat16(op.getGate()); });
+    module.walk([&](model::GroupedLinearOp op) {
+      hasSome |= isBFloat16(op.getWeight());
+    });
+    module.walk([&](model::GroupedGatedLinearOp op) {
+      hasSome |= isBFloat16(op.getGate());
+    });
     if (!hasSome)
       return createStringError(flag + "no weight that linears of " +
                                options.model +

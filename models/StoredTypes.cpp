@@ -2,7 +2,7 @@
 
 #include "models/StoredTypes.h"
 
-#include "dialects/Model/Model.h"
+#include "dialects/Model/ExpertGates.h"
 #include "runtime/weight_formats.h"
 
 #include <set>
@@ -69,6 +69,23 @@ static Type elementFor(const std::set<DataType> &types, MLIRContext *context) {
   return QuantizedType::get(context, list);
 }
 
+/// Gates and ups that are stored in several formats become products of their
+/// own, or, where there are none of such, numbers in F32.
+static void haveOneFormat(GroupedGatedLinearOp op) {
+  auto stored = dyn_cast<QuantizedType>(typeOf(op.getGate()).getElementType());
+  if (op.getGate().getType() == op.getUp().getType() &&
+      !(stored && stored.isMixed()))
+    return;
+  if (areSeparable(op)) {
+    IRRewriter rewriter(op.getContext());
+    separateGates(rewriter, op);
+    return;
+  }
+  for (Value weight : {op.getGate(), op.getUp()})
+    weight.setType(typeOf(weight).withElementType(
+        Float32Type::get(op.getContext())));
+}
+
 void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
   module.walk([&](ParameterOp parameter) {
     auto type = cast<StepTensorType>(parameter.getType());
@@ -81,4 +98,8 @@ void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
       element = Float32Type::get(module.getContext());
     parameter.getResult().setType(type.withElementType(element));
   });
+  SmallVector<GroupedGatedLinearOp> products;
+  module.walk([&](GroupedGatedLinearOp op) { products.push_back(op); });
+  for (GroupedGatedLinearOp op : products)
+    haveOneFormat(op);
 }

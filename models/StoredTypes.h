@@ -20,6 +20,7 @@ using TypeOfTensor =
 /// Gives matrices that linears and embeddings read the element types of the
 /// tensors that they are made of, those of all layers. Layers of which some are
 /// quantised and some are not become f32, as everything else that is quantised.
+/// Gates and ups of experts that are stored in several formats are separated.
 void useStoredTypes(mlir::ModuleOp module, const TypeOfTensor &typeOf);
 
 } // namespace baton::models

@@ -23,9 +23,13 @@ mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
 
 /// What products with a weight round their inputs to, as bodies are called that
 /// read such: whole numbers of 8 bits ("integer_"), BF16 ("rounded_"), or
-/// nothing ("").
+/// nothing (""), as a router's, lest rows go to other experts.
 template <typename OpT>
 llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
+  if (llvm::any_of(op->getUsers(), [](mlir::Operation *user) {
+        return mlir::isa<model::RouteOp>(user);
+      }))
+    return "";
   mlir::Type element = model::typeOf(weight).getElementType();
   if (auto stored = mlir::dyn_cast<model::QuantizedType>(element))
     return stored.getInputs() ? "integer_" : "";

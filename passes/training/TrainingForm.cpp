@@ -2,7 +2,7 @@
 
 #include "passes/training/Passes.h"
 
-#include "dialects/Model/Model.h"
+#include "dialects/Model/ExpertGates.h"
 
 #include "mlir/IR/PatternMatch.h"
 
@@ -74,29 +74,11 @@ LogicalResult Former::separateExpertGates() {
     if (op.getBias())
       return op.emitOpError() << "cannot be trained: it has biases";
   for (auto op : program.all<GroupedGatedLinearOp>()) {
-    if (op.getGateBias() || op.getActivation() == Activation::clamped_swiglu)
+    if (!areSeparable(op))
       return op.emitOpError()
              << "cannot be trained: it has biases, or the activation "
              << stringifyActivation(op.getActivation());
-    rewriter.setInsertionPoint(op);
-    auto named = [&](StringRef part) -> Location {
-      auto name = dyn_cast<NameLoc>(op.getLoc());
-      if (!name)
-        return op.getLoc();
-      return NameLoc::get(
-          rewriter.getStringAttr(name.getName().getValue() + "." + part));
-    };
-    Type type = op.getType();
-    Value gate = rewriter.create<GroupedLinearOp>(
-        named("gate"), type, op.getX(), op.getBounds(), op.getGate(),
-        /*bias=*/Value());
-    Value up = rewriter.create<GroupedLinearOp>(named("up"), type, op.getX(),
-                                                op.getBounds(), op.getUp(),
-                                                /*bias=*/Value());
-    gate = rewriter.create<ActivateOp>(named("activation"), type, gate,
-                                       op.getActivationAttr());
-    rewriter.replaceOp(
-        op, rewriter.create<MulOp>(op.getLoc(), type, gate, up).getResult());
+    separateGates(rewriter, op);
   }
   return success();
 }

@@ -73,6 +73,8 @@ TensorMap translate(const GgufFile &file, const GgufFile &metadata,
       std::swap(translated.shape[0], translated.shape[1]);
       translated.is_flipped = true;
     }
+    if (name->is_row && tensor.shape.size() == 1)
+      translated.shape.insert(translated.shape.begin(), 1);
     if (name->is_plus_one)
       translated.added = 1;
     if (name->is_of_experts) {

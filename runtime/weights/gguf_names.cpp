@@ -13,9 +13,9 @@ namespace {
 struct Module {
   std::string_view stored;
   std::string_view name;
-  /// Of rows in another order, of matrices in the other order, and of a tensor
-  /// that has the module's own name.
-  enum { Plain, Paired, Flipped, Bare } rows = Plain;
+  /// Of rows in another order, of matrices in the other order, of a tensor that
+  /// has the module's own name, and of one row that is stored as a list.
+  enum { Plain, Paired, Flipped, Bare, Row } rows = Plain;
 
   bool is_of_experts() const {
     return name.find("{expert}") != std::string_view::npos;
@@ -139,7 +139,8 @@ const Architecture architectures[] = {
                     {"ffn_up", "mlp.gate_up_proj"}})},
     {"qwen2", decoder_modules, "model.layers.", separate_modules({ffn_norm})},
     {"qwen2moe", decoder_modules, "model.layers.",
-     mixture_modules({{"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+     mixture_modules({{"ffn_gate_inp_shexp", "mlp.shared_expert_gate",
+                       Module::Row},
                       {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
                       {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
                       {"ffn_down_shexp", "mlp.shared_expert.down_proj"}})},
@@ -174,6 +175,20 @@ std::string_view take_number(std::string_view &text) {
     return {};
   text.remove_prefix(end);
   return number;
+}
+
+/// The number of an expert in a module's name, where "{expert}" gets.
+std::optional<uint64_t> take_expert(std::string &module) {
+  constexpr std::string_view list = "experts.";
+  const size_t place = module.find(list);
+  if (place == module.npos)
+    return std::nullopt;
+  std::string_view rest = std::string_view(module).substr(place + list.size());
+  const std::string number(take_number(rest));
+  if (number.empty() || !rest.starts_with("."))
+    return std::nullopt;
+  module.replace(place + list.size(), number.size(), "{expert}");
+  return std::stoull(number);
 }
 
 } // namespace
@@ -224,14 +239,15 @@ std::optional<GgufName> translate_gguf_name(std::string_view architecture,
   // Biases are permuted with the rows, and have no columns.
   result.is_paired = module->rows == Module::Paired;
   result.is_flipped = is_weight && module->rows == Module::Flipped;
+  result.is_row = is_weight && module->rows == Module::Row;
   result.is_plus_one =
       is_weight && known->shifts_norms && module->stored.ends_with("norm");
   result.is_of_experts = module->is_of_experts();
   return result;
 }
 
-std::optional<std::string> find_gguf_name(std::string_view architecture,
-                                          std::string_view name) {
+std::optional<GgufPlace> find_gguf_name(std::string_view architecture,
+                                        std::string_view name) {
   const Architecture *known = find_architecture(architecture);
   if (!known)
     return std::nullopt;
@@ -255,12 +271,16 @@ std::optional<std::string> find_gguf_name(std::string_view architecture,
     prefix = "blk." + std::string(layer) + ".";
     modules = &known->layer_modules;
   }
+  std::string own(rest);
+  const std::optional<uint64_t> expert = take_expert(own);
   const auto module =
       std::find_if(modules->begin(), modules->end(),
-                   [&](const Module &other) { return other.name == rest; });
+                   [&](const Module &other) { return other.name == own; });
   if (module == modules->end())
     return std::nullopt;
-  return prefix + std::string(module->stored) + "." + std::string(kind);
+  return GgufPlace{prefix + std::string(module->stored) + "." +
+                       std::string(kind),
+                   expert};
 }
 
 } // namespace baton

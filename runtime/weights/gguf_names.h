@@ -3,6 +3,7 @@
 #ifndef BATON_RUNTIME_WEIGHTS_GGUF_NAMES_H
 #define BATON_RUNTIME_WEIGHTS_GGUF_NAMES_H
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,8 @@ struct GgufName {
   bool is_flipped = false;
   /// Stored plus one.
   bool is_plus_one = false;
+  /// A matrix of one row, stored as a list.
+  bool is_row = false;
   /// One tensor of all experts, whose number is "{expert}" in `name`.
   bool is_of_experts = false;
 };
@@ -29,11 +32,20 @@ struct GgufName {
 std::optional<GgufName> translate_gguf_name(std::string_view architecture,
                                             std::string_view stored);
 
+/// Where a Hugging Face checkpoint's tensor is in a GGUF file.
+struct GgufPlace {
+  std::string name;
+  /// Its number among the experts that are one tensor there.
+  std::optional<uint64_t> expert = std::nullopt;
+
+  bool operator==(const GgufPlace &) const = default;
+};
+
 /// What the architecture's files call a Hugging Face checkpoint's tensor, whose
 /// name may lack the prefix "transformer.", as published GPT-2's do; nothing
 /// where they have no such tensor.
-std::optional<std::string> find_gguf_name(std::string_view architecture,
-                                          std::string_view name);
+std::optional<GgufPlace> find_gguf_name(std::string_view architecture,
+                                        std::string_view name);
 
 /// The values of general.architecture that are known, sorted.
 std::vector<std::string> gguf_architectures();

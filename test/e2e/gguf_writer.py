@@ -61,8 +61,9 @@ class Writer:
             file.write(head + bytes(-len(head) % 32) + data)
 
 
-def llama(path, kinds, seed=1, layers=3, width=256, inner=512, vocabulary=96):
-    """A model whose tensor `blk.N.X` has the type kinds(N, X), and others kinds(None, X)."""
+def llama(path, kinds, seed=1, layers=3, width=256, inner=512, vocabulary=96, experts=0):
+    """A model whose tensor `blk.N.X` has the type kinds(N, X), and others kinds(None, X).
+    With experts, two of which each row goes to, it is Mixtral's."""
     writer = Writer(seed)
     writer.set("general.architecture", "llama")
     for key, value in {"embedding_length": width, "feed_forward_length": inner, "block_count": layers,
@@ -70,6 +71,9 @@ def llama(path, kinds, seed=1, layers=3, width=256, inner=512, vocabulary=96):
                        "attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 10000.0,
                        "vocab_size": vocabulary}.items():
         writer.set(f"llama.{key}", value)
+    if experts:
+        writer.set("llama.expert_count", experts)
+        writer.set("llama.expert_used_count", 2)
     writer.tensor("token_embd.weight", kinds(None, "token_embd"), vocabulary, width)
     writer.tensor("output_norm.weight", "F32", width)
     output = kinds(None, "output")
@@ -78,6 +82,10 @@ def llama(path, kinds, seed=1, layers=3, width=256, inner=512, vocabulary=96):
     shapes = {"attn_q": (width, width), "attn_k": (width // 2, width), "attn_v": (width // 2, width),
               "attn_output": (width, width), "ffn_gate": (inner, width), "ffn_up": (inner, width),
               "ffn_down": (width, inner)}
+    if experts:
+        for name in ("ffn_gate", "ffn_up", "ffn_down"):
+            shapes[name + "_exps"] = (experts, *shapes.pop(name))
+        shapes["ffn_gate_inp"] = (experts, width)
     for layer in range(layers):
         for norm in ("attn_norm", "ffn_norm"):
             writer.tensor(f"blk.{layer}.{norm}.weight", "F32", width)

@@ -33,6 +33,17 @@ def mixed(layer, name):
     return "Q4_K"
 
 
+def experts(layer, name):
+    """Gates of another format than ups, which are mixed, too."""
+    if name == "ffn_gate_inp":
+        return "F32"
+    if name == "ffn_up_exps":
+        return "Q6_K" if layer == 0 else "Q4_K"
+    if name == "ffn_down_exps":
+        return "Q8_0" if layer == 2 else "Q4_0"
+    return "Q4_K"
+
+
 def same(kind):
     return lambda layer, name: None if name == "output" else kind
 
@@ -58,10 +69,10 @@ def rounded(arguments, model, name, expected):
 def test(folder):
     arguments.folder = folder
     cases = {kind: same(kind) for kind in FORMATS} if arguments.all else {"Q4_1": same("Q4_1"), "Q6_K": same("Q6_K")}
-    cases["mixed"] = mixed
+    cases |= {"mixed": mixed, "experts": experts}
     for name, kinds in cases.items():
         model = os.path.join(folder, f"{name}.gguf")
-        gguf_writer.llama(model, kinds)
+        gguf_writer.llama(model, kinds, experts=5 if name == "experts" else 0)
         expected = logits(arguments, model, f"{name}-f32", "--dtype=f32")
         found = logits(arguments, model, name)
         expect(found == expected, f"{name}: has other bits than its numbers in F32")
@@ -70,7 +81,7 @@ def test(folder):
         cuda = logits(arguments, model, f"{name}-cuda", "--target=cuda:emulated")
         again = logits(arguments, model, f"{name}-cuda-f32", "--target=cuda:emulated", "--dtype=f32")
         expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
-        if arguments.all or name == "mixed":
+        if arguments.all or name in ("mixed", "experts"):
             rounded(arguments, model, name, expected)
     model = os.path.join(folder, "mixed.gguf")
     # What the file's types are is part of the plan.

@@ -250,13 +250,44 @@ void write_context(Config &config, CheckpointConfig &result, bool slides,
   config.set_integer("context_length", positions);
 }
 
+/// Of a mixture. Whether the weights of a row's experts add up to 1 is the
+/// architecture's.
+void write_experts(Config &config, const char *count, const char *width,
+                   bool normalizes, bool absent) {
+  config.set_integer("expert_count", config.needed_size(count));
+  config.set_integer("expert_used_count",
+                     config.needed_size("num_experts_per_tok"));
+  config.set_integer("expert_feed_forward_length", config.needed_size(width));
+  if (config.flag("norm_topk_prob", absent) != normalizes)
+    config.fail("'norm_topk_prob' is " +
+                std::string(normalizes ? "false" : "true") +
+                ", which a GGUF file of " + config.architecture +
+                " cannot say");
+}
+
 void write_llama(Config &config, CheckpointConfig &result) {
   config.expect_activation({"silu", "swish"});
   const Rope rope = read_rope(config);
   expect_whole_rotation(config, rope);
-  const bool slides = config.word("model_type", "") == "mistral";
+  const std::string type = config.word("model_type", "");
+  const bool slides = type == "mistral" || type == "mixtral";
   write_context(config, result, slides, 4096);
   write_rope(config, rope, result, write_decoder(config, result));
+  if (type == "mixtral")
+    write_experts(config, "num_local_experts", "intermediate_size",
+                  /*normalizes=*/true, /*absent=*/true);
+}
+
+void write_olmoe(Config &config, CheckpointConfig &result) {
+  config.expect_activation({"silu"});
+  const Rope rope = read_rope(config);
+  expect_whole_rotation(config, rope);
+  write_context(config, result, /*slides=*/false, 0);
+  write_rope(config, rope, result, write_decoder(config, result));
+  write_experts(config, "num_experts", "intermediate_size",
+                /*normalizes=*/false, /*absent=*/false);
+  if (config.has("clip_qkv"))
+    config.set_number("attention.clamp_kqv", config.needed("clip_qkv"));
 }
 
 void write_qwen(Config &config, CheckpointConfig &result) {
@@ -273,6 +304,16 @@ void write_qwen(Config &config, CheckpointConfig &result) {
                                                ? std::optional<uint64_t>(128)
                                                : std::nullopt;
   write_rope(config, rope, result, write_decoder(config, result, head_dim));
+}
+
+void write_qwen_experts(Config &config, CheckpointConfig &result) {
+  write_qwen(config, result);
+  write_experts(config, "num_experts", "moe_intermediate_size",
+                /*normalizes=*/result.architecture == "qwen3moe",
+                /*absent=*/false);
+  if (result.architecture == "qwen2moe")
+    config.set_integer("expert_shared_feed_forward_length",
+                       config.needed_size("shared_expert_intermediate_size"));
 }
 
 /// Files do not say what scores are divided by: readers know it.
@@ -426,9 +467,13 @@ const std::map<std::string, Family> &families() {
       {"gpt2", {"gpt2", write_gpt2}},
       {"llama", {"llama", write_llama}},
       {"mistral", {"llama", write_llama}},
+      {"mixtral", {"llama", write_llama}},
+      {"olmoe", {"olmoe", write_olmoe}},
       {"phi3", {"phi3", write_phi3}},
       {"qwen2", {"qwen2", write_qwen}},
-      {"qwen3", {"qwen3", write_qwen}}};
+      {"qwen2_moe", {"qwen2moe", write_qwen_experts}},
+      {"qwen3", {"qwen3", write_qwen}},
+      {"qwen3_moe", {"qwen3moe", write_qwen_experts}}};
   return known;
 }
 

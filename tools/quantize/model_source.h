@@ -2,8 +2,8 @@
 //
 // Of a Hugging Face folder, tensors get the names, the order of rows, the
 // transposes and the additions that runtime/weights/gguf_names.h states; those
-// of a GGUF file have them already. Rows are read one at a time, of mapped
-// files.
+// of a GGUF file have them already. Experts of a layer are one tensor. Rows are
+// read one at a time, of mapped files.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,13 +22,21 @@ namespace baton {
 
 class SourceTensor {
 public:
-  /// As the new file calls it, and as a Hugging Face checkpoint does.
+  /// As the new file calls it, and as a Hugging Face checkpoint does, in which
+  /// the number of an expert is "{expert}".
   std::string name, origin;
   /// As the new file has it: the longest stride first.
   std::vector<uint64_t> shape;
 
+  /// Of the tensor that has the row; experts have tensors of their own.
+  std::string origin_of(uint64_t row) const;
+  /// Those of all rows.
+  std::vector<std::string> origins() const;
+
   uint64_t columns() const { return shape.back(); }
   uint64_t rows() const { return elements() / columns(); }
+  /// Of a tensor of experts.
+  uint64_t rows_of_expert() const { return rows() / shape.front(); }
   uint64_t elements() const;
   /// How its file has the elements; F32 for what follows from a config.
   DataType type() const;
@@ -40,9 +48,13 @@ public:
 private:
   friend class SourceReader;
 
-  /// Null where `values` are all there is.
-  std::shared_ptr<const WeightFile> file;
-  const Tensor *tensor = nullptr;
+  /// Of each expert one that is of others in a file of its own, or one of all;
+  /// none where `values` are all there is.
+  struct Part {
+    std::shared_ptr<const WeightFile> file;
+    const Tensor *tensor;
+  };
+  std::vector<Part> parts;
   std::vector<float> values;
   /// Rows of each head, which go in pairs; 0: rows are in order.
   uint64_t paired_rows = 0;

@@ -21,6 +21,7 @@
 #include <fstream>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace baton {
@@ -81,6 +82,23 @@ static bool is_matrix_of_weights(const std::string &name,
                                  const Tensor &tensor) {
   return tensor.shape.size() == 2 && name.ends_with(".weight") &&
          tensor.shape[0] && tensor.shape[1];
+}
+
+/// "a.b" of "a.b.c".
+static std::string parent_of(const std::string &name) {
+  return name.substr(0, std::min(name.rfind('.'), name.size()));
+}
+
+/// Modules that have experts. Linears of their own are routers and gates, of
+/// few weights, by which rows go to other experts if they change.
+static std::set<std::string>
+mixtures_of(const std::vector<std::shared_ptr<const WeightFile>> &files) {
+  std::set<std::string> result;
+  for (const auto &file : files)
+    for (const auto &[name, tensor] : file->tensors())
+      if (const size_t place = name.find(".experts."); place != name.npos)
+        result.insert(name.substr(0, place));
+  return result;
 }
 
 static bool is_readable(DataType type) {
@@ -159,11 +177,13 @@ static FolderPlan make_folder_plan(const QuantizeOptions &options) {
   FolderPlan plan;
   plan.files = checkpoint.files();
   std::vector<std::string> ignored = {"lm_head"}, linears;
+  const std::set<std::string> mixtures = mixtures_of(plan.files);
   uint64_t unfit = 0;
   for (const auto &file : plan.files)
     for (const auto &[name, tensor] : file->tensors()) {
       const bool is_matrix = is_matrix_of_weights(name, tensor);
-      const bool is_linear = is_matrix && has_layer(name);
+      const bool is_linear = is_matrix && has_layer(name) &&
+                             !mixtures.contains(parent_of(parent_of(name)));
       const bool fits = is_linear && tensor.shape[1] % group == 0;
       if (is_linear && !is_readable(tensor.type))
         throw Error(file->path().string() + ": tensor " + quote_name(name) +

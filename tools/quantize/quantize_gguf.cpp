@@ -75,8 +75,9 @@ static DataType head_type(const QuantizeOptions &options) {
 
 static DataType type_of(const SourceTensor &tensor,
                         const QuantizeOptions &options, bool has_output) {
-  // Vectors are few, and positions as sensitive.
-  if (tensor.shape.size() < 2 || tensor.name == "position_embd.weight")
+  // Vectors are few, and positions and routers as sensitive.
+  if (tensor.shape.size() < 2 || tensor.name == "position_embd.weight" ||
+      tensor.name.ends_with(".ffn_gate_inp.weight"))
     return DataType::F32;
   const bool is_head =
       tensor.name == (has_output ? "output.weight" : "token_embd.weight");
@@ -133,7 +134,8 @@ static FilePlan make_file_plan(const QuantizeOptions &options) {
     GgufEntry entry{tensor.name, type_of(tensor, options, has_output),
                     tensor.shape};
     entries.push_back(entry);
-    origins.push_back(tensor.origin);
+    for (std::string &origin : tensor.origins())
+      origins.push_back(std::move(origin));
     plan.tensors.push_back({std::move(tensor), std::move(entry), offset});
     offset = GgufHeader::aligned(offset + entries.back().bytes());
   }
@@ -210,11 +212,15 @@ static ErrorSum write_rows(const FileTensor &tensor,
   const StoredBlock block = stored_block(tensor.entry.type);
   const uint64_t row_bytes = columns / block.elements * block.bytes;
   std::vector<float> weights(columns), numbers(columns);
-  const std::vector<float> importance =
-      options.importance.of(tensor.source.origin, columns);
+  std::string origin;
+  std::vector<float> importance;
   std::vector<std::byte> bytes(row_bytes * (end - first));
   ErrorSum sum;
   for (uint64_t row = first; row < end; ++row) {
+    if (std::string own = tensor.source.origin_of(row); own != origin) {
+      importance = options.importance.of(own, columns);
+      origin = std::move(own);
+    }
     tensor.source.read_row(row, weights.data());
     encode_row(tensor.entry.type, options.scales, weights.data(),
                importance.data(), columns,

@@ -169,8 +169,8 @@ struct GroupedProduct {
     return vector ? phase.weight(vector, column) : phase.null();
   }
 
-  GroupedProduct(Operation *op, Value bounds, int64_t usual, Tiler &tiler,
-                 const std::string &name);
+  GroupedProduct(Operation *op, const View &x, Value bounds, int64_t usual,
+                 Tiler &tiler, const std::string &name);
 };
 } // namespace
 
@@ -178,10 +178,49 @@ static int64_t countExperts(Value bounds) {
   return bounds.getDefiningOp<model::DispatchOp>().countExperts();
 }
 
-GroupedProduct::GroupedProduct(Operation *op, Value boundsValue, int64_t usual,
-                               Tiler &tiler, const std::string &name)
-    : x(byPlace(tiler.viewOf(op->getOperand(0)))),
-      out(byPlace(tiler.viewOf(op->getResult(0)))),
+/// x by place, as products with `weight` read it: rounded in a phase of its own
+/// where they round, a task for each expert's places, so that an expert's
+/// products wait for its own rows only.
+template <typename OpT>
+static View readPlaces(OpT op, Value weight, Tiler &tiler,
+                       const std::string &name) {
+  View x = byPlace(tiler.viewOf(op.getX()));
+  const StringRef rounding = inputRounding(op, weight);
+  if (rounding.empty())
+    return x;
+  const bool isInteger = rounding == "integer_";
+  auto type = typeOf(op.getX());
+  const int64_t depth = type.getDimension(2);
+  const int64_t width =
+      isInteger ? bodies::quantised_row(depth) : ceilDiv(depth, 2);
+  std::string made = tiler.plan.uniqueName(name + ".rounded");
+  View out = byPlace(tiler.plan.places(
+      made,
+      type.withShape({type.getDimension(0), type.getDimension(1), width}),
+      op.getLoc()));
+  const int64_t experts = countExperts(op.getBounds());
+  PhaseBuilder phase = tiler.plan.phase(
+      made, op.getLoc(), {tiler.plan.constant(experts)}, {experts});
+  AffineExpr expert = phase.coordinate(0);
+  SmallVector<AffineExpr> ends =
+      phase.entries(tiler.viewOf(op.getBounds()), {expert, expert + 1});
+  auto segment = [&](int64_t columns) {
+    return Box{{ends[0], phase.constant(0)}, {ends[1], phase.constant(columns)}};
+  };
+  Box in = segment(depth), rounded = segment(width);
+  phase.reads(x, in);
+  phase.writes(out, rounded);
+  phase.call(isInteger ? "quantise_rows" : "round_rows",
+             {phase.address(out, rounded), phase.stride(out, 0),
+              phase.address(x, in), phase.stride(x, 0),
+              phase.count({ends[1] - ends[0]}), phase.integer(depth)});
+  return out;
+}
+
+GroupedProduct::GroupedProduct(Operation *op, const View &x, Value boundsValue,
+                               int64_t usual, Tiler &tiler,
+                               const std::string &name)
+    : x(x), out(byPlace(tiler.viewOf(op->getResult(0)))),
       width(tiler.columnsOf(op, usual)), columns(out.type.getDimension(1)),
       phase(tiler.plan.phase(
           name, op->getLoc(),
@@ -214,17 +253,19 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
   event::ParameterOp panels =
       tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
   event::ParameterOp bias = biasOf(op.getBias(), name + ".bias", tiler);
-  GroupedProduct product(op, op.getBounds(), tiler.plan.tiles().linearColumns,
-                         tiler, name);
+  View x = readPlaces(op, op.getWeight(), tiler, name);
+  GroupedProduct product(op, x, op.getBounds(),
+                         tiler.plan.tiles().linearColumns, tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
+  const std::string body = (inputRounding(op, op.getWeight()) + "linear").str();
   phase.call(
-      Weight(panels).bodyFor("linear"),
+      Weight(panels).bodyFor(body),
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
        phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
        product.part(bias), phase.null(), phase.integer(0), product.rows,
-       phase.integer(product.x.type.getDimension(1)),
+       phase.integer(typeOf(op.getX()).getDimension(2)),
        countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(model::Activation::identity))});
   return success();
@@ -233,11 +274,11 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
 static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
   if (auto stored =
           dyn_cast<model::QuantizedType>(typeOf(op.getGate()).getElementType());
-      stored && stored.getFormats().contains('|'))
-    return op.emitOpError()
-           << "cannot be tiled: gates and ups of experts are stored as "
-           << stored.getFormats() << ", and no body reads several formats; "
-           << "give --dtype=f32 or bf16";
+      stored && stored.isMixed())
+    return op.emitOpError() << "cannot be tiled: gates and ups are stored as "
+                            << stored.getFormats()
+                            << ", and no body reads several formats of both; "
+                               "multiply by each of them in an op of its own";
   std::string name = tiler.plan.uniqueName(nameOf(op));
   tiler.views[op.getResult()] =
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());
@@ -246,18 +287,21 @@ static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
   event::ParameterOp gateBias =
                          biasOf(op.getGateBias(), name + ".gate_bias", tiler),
                      upBias = biasOf(op.getUpBias(), name + ".up_bias", tiler);
-  GroupedProduct product(op, op.getBounds(),
+  View x = readPlaces(op, op.getGate(), tiler, name);
+  GroupedProduct product(op, x, op.getBounds(),
                          bodies::gatedColumns(tiler.plan.tiles().linearColumns),
                          tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
+  const std::string body =
+      (inputRounding(op, op.getGate()) + "gated_linear").str();
   phase.call(
-      Weight(panels).bodyFor("gated_linear"),
+      Weight(panels).bodyFor(body),
       {phase.address(product.out, product.made), phase.stride(product.out, 0),
        phase.address(product.x, product.in), phase.stride(product.x, 0),
        phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
        product.part(gateBias), product.part(upBias), product.rows,
-       phase.integer(product.x.type.getDimension(1)),
+       phase.integer(typeOf(op.getX()).getDimension(2)),
        countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(op.getActivation()))});
   return success();

@@ -92,19 +92,36 @@ TEST(GgufNames, AreThoseOfHuggingFace) {
     EXPECT_EQ(found->is_flipped, it.how == Named::Flipped);
     EXPECT_EQ(found->is_plus_one, it.how == Named::PlusOne);
     if (std::string(it.stored) != it.name)
-      EXPECT_EQ(find_gguf_name(it.architecture, it.name), it.stored);
+      EXPECT_EQ(find_gguf_name(it.architecture, it.name), GgufPlace{it.stored});
   }
 }
 
 TEST(GgufNames, OfPublishedGpt2LackAPrefix) {
-  EXPECT_EQ(find_gguf_name("gpt2", "wte.weight"), "token_embd.weight");
+  EXPECT_EQ(find_gguf_name("gpt2", "wte.weight"),
+            GgufPlace{"token_embd.weight"});
   EXPECT_EQ(find_gguf_name("gpt2", "h.3.attn.c_attn.bias"),
-            "blk.3.attn_qkv.bias");
+            GgufPlace{"blk.3.attn_qkv.bias"});
   for (const char *name :
        {"", "weight", "h.3.attn.bias", "model.layers.0.mlp.up_proj.weight",
         "transformer.h..ln_1.weight", "transformer.h.1ln_1.weight"})
     EXPECT_FALSE(find_gguf_name("gpt2", name)) << name;
   EXPECT_FALSE(find_gguf_name("mamba", "lm_head.weight"));
+}
+
+TEST(GgufNames, OfExpertsAreThoseOfAll) {
+  EXPECT_EQ(
+      find_gguf_name("olmoe", "model.layers.1.mlp.experts.12.up_proj.weight"),
+      (GgufPlace{"blk.1.ffn_up_exps.weight", 12}));
+  EXPECT_EQ(find_gguf_name("llama",
+                           "model.layers.0.block_sparse_moe.experts.0.w2.bias"),
+            (GgufPlace{"blk.0.ffn_down_exps.bias", 0}));
+  for (const char *name :
+       {"model.layers.1.mlp.experts.up_proj.weight",
+        "model.layers.1.mlp.experts.-1.up_proj.weight",
+        "model.layers.1.mlp.experts.01.up_proj.weight",
+        "model.layers.1.mlp.experts.12345678901234567890.up_proj.weight",
+        "model.layers.1.mlp.experts.1.other.weight"})
+    EXPECT_FALSE(find_gguf_name("olmoe", name)) << name;
 }
 
 TEST(GgufNames, OfOtherTensorsAreNotKnown) {
