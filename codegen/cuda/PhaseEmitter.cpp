@@ -44,20 +44,23 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                !phase.getBody().getOps<ExchangeOp>().empty();
   bool hasRing = options.ringStages > 0 && options.firstRows == 1;
   // Tuned bodies look at weights before a task's waits, or leave the task and
-  // come back; entries are known behind the waits, and tables are checked in
+  // come back. Entries are known behind the waits, and to nobody who has come
+  // back, so that of such tasks a lone linear may leave; tables are checked in
   // the task.
-  const bool hasTables =
-      phase.hasEntries() || !phase.getWrittenTables().empty();
+  const bool writesTables = !phase.getWrittenTables().empty();
+  const bool isLone = hasSingleElement(phase.getBody().front());
   for (auto call : phase.getBody().getOps<CallOp>()) {
-    if (hasTables)
+    if (writesTables || (phase.hasEntries() && !isLone))
+      break;
+    if (onTensorCores && mostRows > 1)
+      if (auto body = matrixBody(call, options))
+        matrices.insert({call, *body});
+    if (phase.hasEntries())
       break;
     if (hasRing && canStream(call))
       streaming = call;
     if (auto body = productBody(call, options))
       matrices.insert({call, *body});
-    else if (onTensorCores && mostRows > 1)
-      if (auto body = matrixBody(call, options))
-        matrices.insert({call, *body});
     if (auto body = sequenceAttention(call, operandType, options))
       matrices.insert({call, *body});
   }
@@ -473,10 +476,10 @@ static mlir::Attribute panelsOf(CallOp call) {
   return cuda::PanelsProduct::of(call)->panels;
 }
 
-/// Whether a weight is known before the task's waits are over.
+/// Whether a weight is known before the task's waits are over, and that it will
+/// be read: of most experts no row has any.
 bool PhaseEmitter::isPrefetched(mlir::Attribute operand) {
-  auto weight = mlir::dyn_cast<WeightAttr>(operand);
-  return weight && !phase.usesEntries(weight.getOffset());
+  return mlir::isa<WeightAttr>(operand) && !phase.hasEntries();
 }
 
 bool PhaseEmitter::hasPrefetches() {
@@ -623,7 +626,14 @@ void PhaseEmitter::emitHandOver(CallOp call, int part,
   std::string list = arguments(call);
   if (isCublasLts(call))
     emitFinish(list);
-  emitCondition(call, list);
+  // Who comes back jumps over the entries.
+  if (phase.hasEntries()) {
+    os << "    {\n";
+    emitEntries();
+    os << "    if (" << hasWork() << ") ";
+  } else {
+    emitCondition(call, list);
+  }
   os << "{\n"
      << "      calls.body_" << number << " = " << body.hand << "(" << list
      << ");\n"
@@ -631,7 +641,8 @@ void PhaseEmitter::emitHandOver(CallOp call, int part,
      << ", iteration, tile, previous};\n"
         "      return false;\n"
         "    }\n"
-        "    [[fallthrough]];\n"
+     << (phase.hasEntries() ? "    }\n" : "")
+     << "    [[fallthrough]];\n"
         "    case "
      << part << ":\n";
 }
