@@ -82,8 +82,8 @@ static void haveOneFormat(GroupedGatedLinearOp op) {
     return;
   }
   for (Value weight : {op.getGate(), op.getUp()})
-    weight.setType(typeOf(weight).withElementType(
-        Float32Type::get(op.getContext())));
+    weight.setType(
+        typeOf(weight).withElementType(Float32Type::get(op.getContext())));
 }
 
 void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {

@@ -139,11 +139,11 @@ const Architecture architectures[] = {
                     {"ffn_up", "mlp.gate_up_proj"}})},
     {"qwen2", decoder_modules, "model.layers.", separate_modules({ffn_norm})},
     {"qwen2moe", decoder_modules, "model.layers.",
-     mixture_modules({{"ffn_gate_inp_shexp", "mlp.shared_expert_gate",
-                       Module::Row},
-                      {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
-                      {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
-                      {"ffn_down_shexp", "mlp.shared_expert.down_proj"}})},
+     mixture_modules(
+         {{"ffn_gate_inp_shexp", "mlp.shared_expert_gate", Module::Row},
+          {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+          {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+          {"ffn_down_shexp", "mlp.shared_expert.down_proj"}})},
     {"qwen3", decoder_modules, "model.layers.",
      separate_modules({ffn_norm, query_norm, key_norm})},
     {"qwen3moe", decoder_modules, "model.layers.",
@@ -278,9 +278,8 @@ std::optional<GgufPlace> find_gguf_name(std::string_view architecture,
                    [&](const Module &other) { return other.name == own; });
   if (module == modules->end())
     return std::nullopt;
-  return GgufPlace{prefix + std::string(module->stored) + "." +
-                       std::string(kind),
-                   expert};
+  return GgufPlace{
+      prefix + std::string(module->stored) + "." + std::string(kind), expert};
 }
 
 } // namespace baton

@@ -5,15 +5,15 @@
                         [--workers 1 2] [--rounds 3] [--context 128] [--batch 16]
                         [--ik-python PYTHON]
 
-Makes checkpoints of known shapes in DIR (kept there: they are large), writes the
-same numbers as GGUF for llama.cpp, and runs the engines in turn, each in a
+Makes checkpoints of known shapes in DIR (kept there: they are large), of mixtures
+of experts some layers, has batonc quantize write the same numbers as GGUF for
+llama.cpp, and runs the engines in turn, each in a
 process of its own: a prompt of 512 tokens, then single tokens at the given
 context. With --batch so many sequences decode together instead, each with a prompt
 of its own of --context tokens, against llama.cpp alone: its steps are those of its
 llama-batched-bench, one llama_decode of a token of each sequence, which draws no
 tokens; Baton's does. Needs numpy; llama.cpp is compared where the package llama-cpp-python
-(built from its source for this machine) and gguf can be imported, PyTorch where
-torch and transformers can.
+(built from its source for this machine) can be imported, PyTorch where torch and transformers can.
 
 --dtypes may name formats of batonc quantize, such as q4_0: all engines then read the one GGUF
 file that it makes, Baton with inputs in F32 and, as "Baton int8", of 8 bits, as the others have
@@ -49,7 +49,19 @@ QWEN = dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=
             num_key_value_heads=8, head_dim=128, vocab_size=151936, max_position_embeddings=40960,
             rms_norm_eps=1e-6, rope_theta=1000000.0, hidden_act="silu", tie_word_embeddings=True,
             attention_bias=False, use_sliding_window=False)
-SHAPES = {"llama-3.2-1b": LLAMA, "qwen3-0.6b": QWEN}
+# Of mixtures as many layers as a machine's memory holds.
+OLMOE = dict(architectures=["OlmoeForCausalLM"], model_type="olmoe", hidden_size=2048,
+             intermediate_size=1024, num_hidden_layers=4, num_attention_heads=16, num_key_value_heads=16,
+             head_dim=128, vocab_size=50304, max_position_embeddings=4096, rms_norm_eps=1e-5,
+             rope_theta=10000.0, hidden_act="silu", tie_word_embeddings=False, attention_bias=False,
+             num_experts=64, num_experts_per_tok=8, norm_topk_prob=False, clip_qkv=None)
+QWEN_MOE = dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", hidden_size=2048,
+                intermediate_size=6144, moe_intermediate_size=768, num_hidden_layers=3, num_attention_heads=32,
+                num_key_value_heads=4, head_dim=128, vocab_size=151936, max_position_embeddings=40960,
+                rms_norm_eps=1e-6, rope_theta=1000000.0, hidden_act="silu", tie_word_embeddings=False,
+                attention_bias=False, use_sliding_window=False, num_experts=128, num_experts_per_tok=8,
+                norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[])
+SHAPES = {"llama-3.2-1b": LLAMA, "qwen3-0.6b": QWEN, "olmoe-1b-7b": OLMOE, "qwen3-30b-a3b": QWEN_MOE}
 TYPES = {"f32": ("float32", "F32", 4), "bf16": ("bfloat16", "BF16", 2)}
 FORMATS = ["q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "q3_k", "q2_k"]
 PROMPT = 512
@@ -68,15 +80,26 @@ def tensors(config):
         prefix = f"model.layers.{layer}."
         yield prefix + "input_layernorm.weight", (hidden,), 0
         yield prefix + "post_attention_layernorm.weight", (hidden,), 0
-        if config["model_type"] == "qwen3":
-            yield prefix + "self_attn.q_norm.weight", (width,), 0
-            yield prefix + "self_attn.k_norm.weight", (width,), 0
-        for name, rows, columns in (("self_attn.q_proj", heads, hidden), ("self_attn.k_proj", pairs, hidden),
-                                    ("self_attn.v_proj", pairs, hidden), ("self_attn.o_proj", hidden, heads),
-                                    ("mlp.gate_proj", inner, hidden), ("mlp.up_proj", inner, hidden),
-                                    ("mlp.down_proj", hidden, inner)):
+        if config["model_type"] != "llama":
+            # OLMoE's are of all heads.
+            each = (1, 1) if config["model_type"] != "olmoe" else (heads // width, pairs // width)
+            yield prefix + "self_attn.q_norm.weight", (width * each[0],), 0
+            yield prefix + "self_attn.k_norm.weight", (width * each[1],), 0
+        linears = [("self_attn.q_proj", heads, hidden), ("self_attn.k_proj", pairs, hidden),
+                   ("self_attn.v_proj", pairs, hidden), ("self_attn.o_proj", hidden, heads)]
+        modules = ["mlp"]
+        if "num_experts" in config:
+            inner = config.get("moe_intermediate_size", inner)
+            linears.append(("mlp.gate", config["num_experts"], hidden))
+            modules = [f"mlp.experts.{expert}" for expert in range(config["num_experts"])]
+        for module in modules:
+            linears += [(f"{module}.gate_proj", inner, hidden), (f"{module}.up_proj", inner, hidden),
+                        (f"{module}.down_proj", hidden, inner)]
+        for name, rows, columns in linears:
             yield f"{prefix}{name}.weight", (rows, columns), columns ** -0.5
     yield "model.norm.weight", (hidden,), 0
+    if not config["tie_word_embeddings"]:
+        yield "lm_head.weight", (config["vocab_size"], hidden), hidden ** -0.5
 
 
 def values(shape, deviation, generator, pool):
@@ -115,59 +138,6 @@ def write_checkpoint(folder, config, dtype):
             file.write(array.tobytes())
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump(config | {"torch_dtype": torch_dtype}, file, indent=1)
-
-
-def write_gguf(path, folder, config, dtype):
-    """The checkpoint's numbers as llama.cpp wants them, without a tokenizer."""
-    import gguf
-    import numpy
-    if os.path.exists(path):
-        return
-    writer = gguf.GGUFWriter(path + ".part", config["model_type"])
-    heads, pairs, width = (config[key] for key in ("num_attention_heads", "num_key_value_heads", "head_dim"))
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_block_count(config["num_hidden_layers"])
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(pairs)
-    writer.add_key_length(width)
-    writer.add_value_length(width)
-    writer.add_rope_dimension_count(width)
-    writer.add_rope_freq_base(config["rope_theta"])
-    writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
-    writer.add_vocab_size(config["vocab_size"])
-    writer.add_tokenizer_model("none")
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16 if dtype == "bf16" else gguf.LlamaFileType.ALL_F32)
-    names = gguf.get_tensor_name_map(writer_arch(config), config["num_hidden_layers"])
-    stored = numpy.memmap(os.path.join(folder, "model.safetensors"), numpy.uint8, "r")
-    size = int.from_bytes(bytes(stored[:8]), "little")
-    header = json.loads(bytes(stored[8:8 + size]))
-    for name, entry in header.items():
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        array = stored[begin:end].view(numpy.uint16 if dtype == "bf16" else numpy.float32).reshape(entry["shape"])
-        # llama.cpp rotates neighbours where the checkpoint rotates halves.
-        if config["model_type"] == "llama" and ("q_proj" in name or "k_proj" in name):
-            count = heads if "q_proj" in name else pairs
-            array = array.reshape(count, 2, width // 2, -1).swapaxes(1, 2).reshape(entry["shape"])
-        target = names.get_name(name, try_suffixes=(".weight",))
-        if dtype == "bf16" and array.ndim == 1:
-            array = (array.astype(numpy.uint32) << 16).view(numpy.float32)
-        if dtype == "bf16" and array.ndim == 2:
-            writer.add_tensor(target, numpy.ascontiguousarray(array).view(numpy.uint8),
-                              raw_dtype=gguf.GGMLQuantizationType.BF16)
-        else:
-            writer.add_tensor(target, numpy.ascontiguousarray(array))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    os.rename(path + ".part", path)
-
-
-def writer_arch(config):
-    import gguf
-    return gguf.MODEL_ARCH.LLAMA if config["model_type"] == "llama" else gguf.MODEL_ARCH.QWEN3
 
 
 # Engines: each is run as `peers.py --engine NAME ...` and prints one JSON line --
@@ -283,7 +253,7 @@ def run_torch(model, workers, context, decode, vocabulary):
     return prefill, best_window(times), logits
 
 
-PEERS = {"llama.cpp": (run_llama_cpp, ("llama_cpp", "gguf")), "PyTorch": (run_torch, ("torch", "transformers")),
+PEERS = {"llama.cpp": (run_llama_cpp, ("llama_cpp",)), "PyTorch": (run_torch, ("torch", "transformers")),
          "ik_llama.cpp": (run_ik_llama_cpp, ())}
 
 
@@ -372,12 +342,13 @@ def can_import(modules):
     return all(importlib.util.find_spec(module) for module in modules)
 
 
-def quantised(arguments, name, format):
-    """A GGUF file of the format, made of the BF16 checkpoint, unless it is there."""
+def gguf_file(arguments, name, format):
+    """A GGUF file of the format, made of a checkpoint in F32 or BF16, unless it is there."""
     path = os.path.join(arguments.work, f"{name}-{format}.gguf")
     if not os.path.exists(path):
-        source = os.path.join(arguments.work, f"{name}-bf16")
-        in_child(write_checkpoint, source, SHAPES[name], "bf16")
+        dtype = format if format in TYPES else "bf16"
+        source = os.path.join(arguments.work, f"{name}-{dtype}")
+        in_child(write_checkpoint, source, SHAPES[name], dtype)
         subprocess.run([arguments.batonc, "quantize", source, "--format", format, "--no-tokenizer", "-o", path, "--quiet"],
                        check=True)
     return path
@@ -393,8 +364,7 @@ def peers_of(arguments, name, dtype, weights):
             if peer == "llama.cpp" or (peer == "ik_llama.cpp" and arguments.ik_python):
                 peers[peer] = weights
         elif peer == "llama.cpp":
-            peers[peer] = weights + ".gguf"
-            in_child(write_gguf, peers[peer], weights, SHAPES[name], dtype)
+            peers[peer] = gguf_file(arguments, name, dtype)
         elif peer == "PyTorch":
             peers[peer] = weights
     return peers
@@ -404,7 +374,7 @@ def compare(arguments, name, dtype, workers):
     import numpy
     config = SHAPES[name]
     if dtype in FORMATS:
-        weights = quantised(arguments, name, dtype)
+        weights = gguf_file(arguments, name, dtype)
         programs = {"Baton": [], "Baton int8": ["--activations=int8"]}
     else:
         weights = os.path.join(arguments.work, f"{name}-{dtype}")
@@ -464,7 +434,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("batonc", nargs="?")
     parser.add_argument("--work", default="peers")
-    parser.add_argument("--models", nargs="+", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--models", nargs="+", default=["llama-3.2-1b", "qwen3-0.6b"], choices=list(SHAPES))
     parser.add_argument("--dtypes", nargs="+", default=["bf16", "f32"], choices=[*TYPES, *FORMATS])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)

@@ -241,6 +241,39 @@ def check_help(quantizer):
     expect("batonc quantize ./llama --format q4_k -o llama-q4.gguf" in text, f"no example: {text}")
 
 
+def check_experts(quantizer, folder, config):
+    """A layer's experts are all there, and alike; a file cannot say how their weights add up."""
+    output = ["-o", quantizer.path("refused.gguf")]
+    weights = os.path.join(folder, "model.safetensors")
+    with open(weights, "rb") as file:
+        whole = file.read()
+
+    def refused(old, new, message):
+        with open(weights, "wb") as file:
+            file.write(whole.replace(old.encode(), new.encode(), 1))
+        quantizer.refused([folder, "--format", "q8_0", *output], message)
+
+    name = "model.layers.0.mlp.experts.1.up_proj.weight"
+    count = config["num_experts"]
+    refused(name, name.replace("1.up", f"{count}.up"),
+            f'there is no tensor "{name}", of an expert among {count + 1}')
+    # Of the same bytes, and its length in the header.
+    rows, columns = config.get("moe_intermediate_size", config["intermediate_size"]), config["hidden_size"]
+    header = json.loads(whole[8:8 + struct.unpack("<Q", whole[:8])[0]])
+    shape = json.dumps(header[name]["shape"], separators=(",", ":"))
+    start = whole.index(name.encode())
+    place = next(text for text in (shape, shape.replace(",", ", ")) if text.encode() in whole[start:start + 200])
+    end = whole.index(place.encode(), start)
+    changed = place.replace(str(rows), "!").replace(str(columns), str(rows)).replace("!", str(columns))
+    refused(whole[start:end].decode() + place, whole[start:end].decode() + changed, "that of expert 0")
+    with open(weights, "wb") as file:
+        file.write(whole)
+    with open(os.path.join(folder, "config.json"), "w") as file:
+        json.dump(config | {"norm_topk_prob": not config["norm_topk_prob"]}, file)
+    quantizer.refused([folder, "--format", "q8_0", *output], "'norm_topk_prob' is")
+    expect(not os.path.exists(output[1]), "a file was written")
+
+
 def check_refusals(quantizer, folder):
     check_help(quantizer)
     quantizer.refused([folder, "--fromat", "q8_0"], "did you mean --format?; see batonc quantize --help")
@@ -283,6 +316,8 @@ def test(arguments, scratch):
     check_formats(quantizer, folder, program, tokens, arguments.formats)
     if arguments.refusals:
         check_refusals(quantizer, folder)
+    if "norm_topk_prob" in config:
+        check_experts(quantizer, folder, config)
 
 
 if __name__ == "__main__":

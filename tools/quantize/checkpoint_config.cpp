@@ -259,10 +259,9 @@ void write_experts(Config &config, const char *count, const char *width,
                      config.needed_size("num_experts_per_tok"));
   config.set_integer("expert_feed_forward_length", config.needed_size(width));
   if (config.flag("norm_topk_prob", absent) != normalizes)
-    config.fail("'norm_topk_prob' is " +
-                std::string(normalizes ? "false" : "true") +
-                ", which a GGUF file of " + config.architecture +
-                " cannot say");
+    config.fail(
+        "'norm_topk_prob' is " + std::string(normalizes ? "false" : "true") +
+        ", which a GGUF file of " + config.architecture + " cannot say");
 }
 
 void write_llama(Config &config, CheckpointConfig &result) {

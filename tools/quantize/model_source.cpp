@@ -169,9 +169,8 @@ void SourceReader::add_experts(const std::string &stored,
                                const std::string &origin,
                                std::vector<SourceTensor::Part> experts) {
   auto name_of = [&](size_t expert) {
-    return std::string(origin).replace(origin.find(expert_mark),
-                                       expert_mark.size(),
-                                       std::to_string(expert));
+    return std::string(origin).replace(
+        origin.find(expert_mark), expert_mark.size(), std::to_string(expert));
   };
   for (size_t expert = 0; expert < experts.size(); ++expert) {
     const auto &[file, tensor] = experts[expert];

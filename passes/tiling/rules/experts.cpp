@@ -195,8 +195,7 @@ static View readPlaces(OpT op, Value weight, Tiler &tiler,
       isInteger ? bodies::quantised_row(depth) : ceilDiv(depth, 2);
   std::string made = tiler.plan.uniqueName(name + ".rounded");
   View out = byPlace(tiler.plan.places(
-      made,
-      type.withShape({type.getDimension(0), type.getDimension(1), width}),
+      made, type.withShape({type.getDimension(0), type.getDimension(1), width}),
       op.getLoc()));
   const int64_t experts = countExperts(op.getBounds());
   PhaseBuilder phase = tiler.plan.phase(
@@ -205,7 +204,8 @@ static View readPlaces(OpT op, Value weight, Tiler &tiler,
   SmallVector<AffineExpr> ends =
       phase.entries(tiler.viewOf(op.getBounds()), {expert, expert + 1});
   auto segment = [&](int64_t columns) {
-    return Box{{ends[0], phase.constant(0)}, {ends[1], phase.constant(columns)}};
+    return Box{{ends[0], phase.constant(0)},
+               {ends[1], phase.constant(columns)}};
   };
   Box in = segment(depth), rounded = segment(width);
   phase.reads(x, in);

@@ -205,6 +205,23 @@ TEST_F(QuantizingFolder, LeavesLinearsThatDoNotFit) {
       skipped.end());
 }
 
+TEST_F(QuantizingFolder, LeavesRouters) {
+  const std::string mixture = "model.layers.2.mlp.";
+  for (const char *module : {"gate", "experts.0.up_proj", "experts.1.up_proj",
+                             "shared_expert.up_proj", "shared_expert_gate"})
+    tensors.push_back({mixture + module + ".weight",
+                       DataType::F32,
+                       {2, width},
+                       std::vector<double>(2 * width, 1)});
+  write_file(options.model / "model.safetensors", safetensors_bytes(tensors));
+  options.format = DataType::Int4_G128;
+  for (const QuantizedTensor &tensor : plan_quantization(options).tensors)
+    if (tensor.name.starts_with(mixture))
+      EXPECT_EQ(tensor.to == DataType::Int4_G128,
+                tensor.name.ends_with("up_proj.weight"))
+          << tensor.name;
+}
+
 TEST_F(QuantizingFolder, ARunThatWasInterruptedGoesOn) {
   options.format = DataType::NVFP4;
   quantize(options, ignore);
