@@ -72,8 +72,8 @@ Windows windowsByType(const Config &config, const DecoderShape &shape,
 /// `max_window_layers` on see a window.
 Windows qwenWindows(const Config &config, const DecoderShape &shape);
 
-/// The experts of layers that have some. `balanceLoss` is the factor of the loss
-/// that balances them where the config asks for it and names none. Throws
+/// The experts of layers that have some. `balanceLoss` is the factor of the
+/// loss that balances them where the config asks for it and names none. Throws
 /// ConfigError.
 MixtureForm readMixture(const Config &config, const DecoderShape &shape,
                         const char *expertsField, const char *widthField,

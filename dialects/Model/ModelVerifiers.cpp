@@ -126,8 +126,8 @@ LogicalResult ReturnOp::verify() {
                          << " and nothing else";
   }
   if (training) {
-    bool hasParts = shapeOf(getOperand(0)) ==
-                    ArrayRef<int64_t>({kRows, kRouterLosses});
+    bool hasParts =
+        shapeOf(getOperand(0)) == ArrayRef<int64_t>({kRows, kRouterLosses});
     if (!hasParts &&
         failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
       return failure();

@@ -8,8 +8,8 @@ using namespace baton::model;
 /// Sums begin with nothing that depends on parameters.
 void RouterBeginOp::differentiateInputs(Adjoint &) {}
 
-// A sum's gradient is that of each of its terms. Counts have none, so that it is
-// shorter than the sum.
+// A sum's gradient is that of each of its terms. Counts have none, so that it
+// is shorter than the sum.
 void RouterSumsOp::differentiateInputs(Adjoint &adjoint) {
   Value dy = adjoint.gradient(getResult());
   adjoint.add(getSums(), dy);

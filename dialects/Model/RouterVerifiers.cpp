@@ -64,9 +64,9 @@ LogicalResult RouterSumsOp::verify() {
 
 LogicalResult RouterSumsGradientOp::verify() {
   if (failed(expectLogits(*this, getLogits())) ||
-      failed(
-          expectNumbers(*this, "dy", getDy(),
-                        {kRows, gradientsOfRouterSums(shapeOf(getLogits())[1])})))
+      failed(expectNumbers(
+          *this, "dy", getDy(),
+          {kRows, gradientsOfRouterSums(shapeOf(getLogits())[1])})))
     return failure();
   return expectTypeOf(*this, "the result", getResult(), "the logits",
                       getLogits());

@@ -461,8 +461,8 @@ void StagePrograms::Plan::sumLosses(Value loss) {
   sum.buffer.setCarry(event::Carry::renewed);
   PhaseBuilder phase = plan.phase(plan.uniqueName("loss.sum"), loss.getLoc(),
                                   {plan.constant(1)}, {1});
-  sumColumns(phase, tiler.viewOf(loss),
-             phase.count(plan.extent(model::kRows)), sum, kLine);
+  sumColumns(phase, tiler.viewOf(loss), phase.count(plan.extent(model::kRows)),
+             sum, kLine);
 }
 
 LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
@@ -614,11 +614,12 @@ LogicalResult StagePrograms::addAgreement() {
        norm = plan.received("norm.own", 1, kLine, 1, program.location());
   // Who has no loss has zeros.
   View columns = losses;
-  columns.type = losses.type.withShape(
-      {microbatches, Training::countLosses(model)});
+  columns.type =
+      losses.type.withShape({microbatches, Training::countLosses(model)});
   {
-    PhaseBuilder phase = plan.phase(plan.uniqueName("losses.sum"),
-                                    program.location(), {plan.constant(1)}, {1});
+    PhaseBuilder phase =
+        plan.phase(plan.uniqueName("losses.sum"), program.location(),
+                   {plan.constant(1)}, {1});
     sumColumns(phase, columns, phase.integer(microbatches), loss, kLine);
   }
   program.sum(norm, norms, kLine, chunks, plan.constant(1));

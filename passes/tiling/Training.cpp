@@ -415,12 +415,12 @@ View Training::summarize(const View &loss, const View &partials,
   PlanBuilder &plan = tiler.plan;
   View summary = into;
   if (!summary.buffer)
-    summary = plan.transient(
-        plan.uniqueName("summary"),
-        model::StepTensorType::get(plan.context(),
-                                   {1, summarySize(countColumns(loss))},
-                                   Float32Type::get(plan.context())),
-        location);
+    summary =
+        plan.transient(plan.uniqueName("summary"),
+                       model::StepTensorType::get(
+                           plan.context(), {1, summarySize(countColumns(loss))},
+                           Float32Type::get(plan.context())),
+                       location);
   PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
                                   {plan.constant(1)}, {1});
   int64_t count = 1;

@@ -152,8 +152,8 @@ public:
   /// Numbers of the summary of so many.
   static int64_t summarySize(int64_t losses) { return 3 + losses; }
   /// In a row: the first loss, the gradients' norm, the factor that clips them,
-  /// whether all is finite; and the other losses. Of partial sums of squares, in
-  /// one piece. Written to `into`, if that is a buffer.
+  /// whether all is finite; and the other losses. Of partial sums of squares,
+  /// in one piece. Written to `into`, if that is a buffer.
   View summarize(const View &loss, const View &partials,
                  mlir::Location location, View into = {});
   /// The updates, in the present segment and others behind it.

@@ -107,8 +107,8 @@ Value Adder::addRouter(RouteOp route, Value sums) {
   if (!sums)
     sums = begin(route);
   builder.setInsertionPointAfter(route);
-  return builder.create<RouterSumsOp>(named(nameOf(route) + ".sums"), sums.getType(),
-                                      sums, route.getLogits(),
+  return builder.create<RouterSumsOp>(named(nameOf(route) + ".sums"),
+                                      sums.getType(), sums, route.getLogits(),
                                       route.getExperts());
 }
 
@@ -123,8 +123,8 @@ Value Adder::addStack(StackOp stack, Value sums) {
   SmallVector<Type> types(stack.getResultTypes());
   types.push_back(sums.getType());
   builder.setInsertionPoint(stack);
-  auto made = builder.create<StackOp>(stack.getLoc(), types, inits,
-                                      stack->getAttrs());
+  auto made =
+      builder.create<StackOp>(stack.getLoc(), types, inits, stack->getAttrs());
   made.getBody().takeBody(stack.getBody());
   Block &block = made.getBody().front();
   Value carried = block.addArgument(sums.getType(), stack.getLoc());

@@ -18,7 +18,8 @@ namespace baton {
 /// stay as they are, and the next step of training begins its gradients anew.
 class Validation : public StepDriver {
 public:
-  /// All but the description outlive it. `calls`: what a stage of a pipeline runs in a step.
+  /// All but the description outlive it. `calls`: what a stage of a pipeline
+  /// runs in a step.
   Validation(const nlohmann::json &description, const Batches &batches,
              const TrainingTensors &tensors, std::span<const StageCall> calls,
              Place part = {})

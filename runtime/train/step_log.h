@@ -36,8 +36,8 @@ struct StepReport {
 
 /// One line of JSON, with its line feed:
 ///   {"step":1,"loss":5.54,"grad_norm":1.2,"lr":0.001,"tokens_per_s":8100.0}
-/// with the loss's parts, and "validation_loss", behind it where there are such. What is infinite
-/// or not a number is null.
+/// with the loss's parts, and "validation_loss", behind it where there are
+/// such. What is infinite or not a number is null.
 std::string step_line(const StepReport &report);
 
 /// What a terminal shows, less than 80 columns:

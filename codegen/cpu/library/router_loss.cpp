@@ -32,11 +32,10 @@ BATON_TASK void baton_task_router_begin(Real *__restrict sums,
                                         int64_t sums_stride, int64_t rows,
                                         int64_t width) {
   for (int64_t row = 0; row < rows; ++row)
-    for_each_vector(width,
-                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                      store(sums + row * sums_stride + first, splat(0.0f),
-                            count);
-                    });
+    for_each_vector(
+        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+          store(sums + row * sums_stride + first, splat(0.0f), count);
+        });
 }
 
 BATON_TASK void baton_task_router_sums(Real *out, int64_t out_stride,
@@ -61,11 +60,13 @@ BATON_TASK void baton_task_router_sums(Real *out, int64_t out_stride,
   }
 }
 
-BATON_TASK void baton_task_router_sums_gradient(
-    Real *__restrict dlogits, int64_t dlogits_stride,
-    const Real *__restrict dsums, int64_t dsums_stride,
-    const Real *__restrict logits, int64_t logits_stride, int64_t rows,
-    int64_t count) {
+BATON_TASK void baton_task_router_sums_gradient(Real *__restrict dlogits,
+                                                int64_t dlogits_stride,
+                                                const Real *__restrict dsums,
+                                                int64_t dsums_stride,
+                                                const Real *__restrict logits,
+                                                int64_t logits_stride,
+                                                int64_t rows, int64_t count) {
   for (int64_t row = 0; row < rows; ++row) {
     const RouterRow own(logits + row * logits_stride, count);
     const Real *gradient = dsums + row * dsums_stride;
@@ -91,15 +92,14 @@ BATON_TASK void baton_task_expert_shares(Real *__restrict shares,
   for (int64_t row = 0; row < rows; ++row)
     counted += weights[row] != 0.0f;
   const Real all = static_cast<Real>(counted * layers);
-  for_each_vector(columns,
-                  [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                    Vector sum = splat(0.0f);
-                    for (int64_t row = 0; row < rows; ++row)
-                      if (weights[row] != 0.0f)
-                        sum += load(choices + row * choices_stride + first,
-                                    count);
-                    store(shares + first, counted ? sum / all : sum, count);
-                  });
+  for_each_vector(
+      columns, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        Vector sum = splat(0.0f);
+        for (int64_t row = 0; row < rows; ++row)
+          if (weights[row] != 0.0f)
+            sum += load(choices + row * choices_stride + first, count);
+        store(shares + first, counted ? sum / all : sum, count);
+      });
 }
 
 BATON_TASK void baton_task_router_loss(

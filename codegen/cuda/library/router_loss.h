@@ -95,8 +95,7 @@ BATON_DEVICE void baton_task_expert_shares(float *shares, const float *choices,
         ++counted;
         sum += choices[row * choices_stride + column];
       }
-    shares[column] =
-        counted ? sum / static_cast<float>(counted * layers) : sum;
+    shares[column] = counted ? sum / static_cast<float>(counted * layers) : sum;
   }
 }
 

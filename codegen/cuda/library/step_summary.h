@@ -14,9 +14,8 @@ BATON_DEVICE bool is_finite(float value) { return value - value == 0.0f; }
 /// Chains of one thread: few numbers, in one order.
 BATON_DEVICE void baton_task_step_summary(float *summary, const float *loss,
                                           int64_t loss_stride, int64_t rows,
-                                          int64_t columns,
-                                          const float *squares, int64_t count,
-                                          const float *limit) {
+                                          int64_t columns, const float *squares,
+                                          int64_t count, const float *limit) {
   if (baton_thread() != 0)
     return;
   auto sum = [&](int64_t column) {

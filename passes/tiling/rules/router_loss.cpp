@@ -90,8 +90,8 @@ static LogicalResult tile(model::RouterLossOp op, Tiler &tiler) {
   std::string name = plan.uniqueName(nameOf(op));
   View shares = tileShares(op, name, experts, tiler);
   View losses = tiler.bufferFor(op.getLosses(), name),
-       dsums = tiler.bufferFor(op.getDsums(),
-                               plan.uniqueName(name + ".gradient"));
+       dsums =
+           tiler.bufferFor(op.getDsums(), plan.uniqueName(name + ".gradient"));
   RowTiles tiles(tiler, losses.type, tiler.rowsOf(op, plan.tiles().plainRows));
   PhaseBuilder phase =
       plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});

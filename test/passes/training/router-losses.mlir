@@ -10,14 +10,14 @@
 // CHECK-LABEL: model.program @mixture
 // CHECK: ^bb0(%{{.+}}, %{{.+}}, %{{.+}}, %[[W:.+]]: !model.tensor<rows x f32>):
 // CHECK: %[[X0:.+]] = model.stack %{{[^,]+}} repeat 2 : (!model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 16 x f32>
-// CHECK: %[[NONE:.+]] = model.router_begin %[[W]] : (!model.tensor<rows x f32>) -> !model.tensor<rows x 9 x f32>
-// CHECK: %[[X1:.+]]:2 = model.stack %[[X0]], %[[NONE]] repeat 3
+// CHECK: %[[FIRST:.+]] = model.router_begin %[[W]] : (!model.tensor<rows x f32>) -> !model.tensor<rows x 9 x f32>
+// CHECK: %[[X1:.+]]:2 = model.stack %[[X0]], %[[FIRST]] repeat 3
 // CHECK-SAME: first_layer = 2 : i64
 // CHECK: ^bb0(%{{.+}}: !model.tensor<rows x 16 x f32>, %[[BEFORE:.+]]: !model.tensor<rows x 9 x f32>):
 // CHECK: %[[L:.+]] = model.linear
 // CHECK: %[[E:.+]], %{{.+}} = model.route %[[L]]
-// CHECK-NEXT: %[[OWN:.+]] = model.router_sums %[[BEFORE]], %[[L]], %[[E]]
-// CHECK: model.yield %{{.+}}, %[[OWN]]
+// CHECK-NEXT: %[[MADE:.+]] = model.router_sums %[[BEFORE]], %[[L]], %[[E]]
+// CHECK: model.yield %{{.+}}, %[[MADE]]
 // A router outside of stacks.
 // CHECK: %[[L2:.+]] = model.linear %[[X1]]#0
 // CHECK: %[[E2:.+]], %{{.+}} = model.route %[[L2]]
@@ -31,7 +31,7 @@
 // OWN-NOT: model.balance_loss
 // OWN: model.router_loss {{.*}}{balance = 1.250000e-01 : f32, layers = 4 : i64, z = 0.000000e+00 : f32}
 
-// NONE-NOT: router
+// NONE-NOT: model.router
 // NONE: model.return %{{.+}} : !model.tensor<rows x f32>
 
 // Gradients of sums go the way back, and to each router; those of counts there are none.

@@ -92,9 +92,9 @@ TEST(RouterLoss, SumsHaveTheAdjointThatDifferencesSay) {
     const ExpertsProblem problem(random, rows, k, count);
     const Buffer dy = random.buffer(rows, count + 1);
     Buffer gradient(rows, count);
-    baton_task_router_sums_gradient(
-        gradient.data(), gradient.stride, dy.data(), dy.stride,
-        problem.logits.data(), problem.logits.stride, rows, count);
+    baton_task_router_sums_gradient(gradient.data(), gradient.stride, dy.data(),
+                                    dy.stride, problem.logits.data(),
+                                    problem.logits.stride, rows, count);
     const oracle::Matrix expected =
         differences(problem.logits.matrix(), dy.matrix(), terms_of);
     expect_within(gradient, expected, [&](int64_t r, int64_t c) {
@@ -119,10 +119,9 @@ struct LossProblem {
   std::vector<float> shares() const {
     std::vector<float> result(count + 1, Buffer::guard);
     for (int64_t first = 0; first < count; first += 64)
-      baton_task_expert_shares(result.data() + first,
-                               sums.data() + count + 1 + first, sums.stride,
-                               weights.data(), rows,
-                               std::min<int64_t>(64, count - first), layers);
+      baton_task_expert_shares(
+          result.data() + first, sums.data() + count + 1 + first, sums.stride,
+          weights.data(), rows, std::min<int64_t>(64, count - first), layers);
     return result;
   }
 
@@ -162,7 +161,8 @@ TEST(RouterLoss, NoRowHasNoShares) {
 TEST(RouterLoss, LossesAreTheFormulas) {
   Random random(4);
   for (const Shape &shape : shapes)
-    for (auto [balance, z] : {std::pair{0.25f, 0.0f}, {0.0f, 0.5f}, {2.0f, 3.0f}}) {
+    for (auto [balance, z] :
+         {std::pair{0.25f, 0.0f}, {0.0f, 0.5f}, {2.0f, 3.0f}}) {
       const LossProblem problem(random, shape, 3);
       const auto &[rows, count, layers, counted, sums, loss, weights] = problem;
       const std::vector<float> shares = problem.shares();
