@@ -164,7 +164,7 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
   // logits.
   if (config.boolean("output_router_logits", false))
     form.balanceLoss =
-        config.number("router_aux_loss_coef", 0, 1e6, balanceLoss);
+        config.number("router_aux_loss_coef", 0, 1000, balanceLoss);
   for (auto [name, size] :
        {std::pair<const char *, int64_t>{widthField, form.width},
         {"hidden_size", shape.width}})

@@ -63,8 +63,8 @@ def RouterLossBody : Body<"router_loss",
            Count:$rows, Count:$count, Count:$layers, Number:$balance, Number:$z)> {
   let description = [{
     With `w = weights[r] / layers`, `b = w * count * sum(shares * sums[r])`, one chain of
-    fused multiply-adds, and `q = w * sums[r][count]`: `losses[r] = {`loss[r] `+ (balance *
-    b + z * q)`, loss[r], b, q`}`; `dsums[r][e] = balance * w * count * shares[e]` and
+    fused multiply-adds, and `q = w * sums[r][count]`: `losses[r] = {loss[r] + (balance * b
+    + z * q), loss[r], b, q}`; `dsums[r][e] = balance * w * count * shares[e]` and
     `dsums[r][count] = z * w`. A row of weight 0 gives zeros, whatever it holds.
   }];
   let flops = "rows * 3 * count";

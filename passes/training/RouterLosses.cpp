@@ -99,7 +99,7 @@ Value Adder::begin(Operation *first) {
   builder.setInsertionPoint(first);
   auto rows = typeOf(loss.getLoss());
   return builder.create<RouterBeginOp>(
-      named("routers.begin"), rows.withShape({kRows, routerSums(experts)}),
+      named("routers.sums"), rows.withShape({kRows, routerSums(experts)}),
       loss.getWeights());
 }
 

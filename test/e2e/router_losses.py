@@ -76,7 +76,7 @@ def check_refusals(arguments, scratch):
 
     for flag in ("--router-aux-loss", "--router-z-loss"):
         refused(f"{flag} is for --mode=train", f"{flag}=0.1", mode="--mode=decode")
-        refused(f"{flag} is out of range, expected 0 to 1000000", f"{flag}=-0.1")
+        refused(f"{flag} is out of range, expected 0 to 1000", f"{flag}=-0.1")
         refused("gets no losses of routers: it has no model.route", f"{flag}=0.1",
                 folder=os.path.join(os.path.dirname(arguments.folder), "llama-gqa"))
 

@@ -295,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"mixtral",
                   R"({"output_router_logits": true,
                       "router_aux_loss_coef": -0.5})",
-                  "'router_aux_loss_coef' is -0.5, expected"},
+                  "'router_aux_loss_coef' is -0.5, expected 0 to 1000"},
         BadConfig{"mixtral", R"({"intermediate_size": 40})",
                   "'intermediate_size' is 40, expected a multiple of 16 in a "
                   "mixture of experts"},

@@ -506,8 +506,8 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
       continue;
     if (mode.value != "train")
       return std::string(name) + " is for --mode=train";
-    if (!(value >= 0 && value <= 1e6))
-      return std::string(name) + " is out of range, expected 0 to 1000000";
+    if (!(value >= 0 && value <= 1000))
+      return std::string(name) + " is out of range, expected 0 to 1000";
   }
   if (balanceLossOption->count())
     options.balanceLoss = balanceLoss;

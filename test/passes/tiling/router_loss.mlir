@@ -4,21 +4,21 @@
 // RUN: baton-opt %s --training-form --router-losses="balance=0.25 z=0.5" --differentiate --cse --tile-tasks="max-rows=40 max-outputs=1" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s
 
 // CHECK: event.program @mixture {{.*}}event.losses = ["loss", "cross_entropy", "balance_loss", "z_loss"]
-// CHECK-DAG: event.buffer @routers.begin transient : f32 {{.*}}capacity [40, 9]
+// CHECK-DAG: event.buffer @routers.sums transient : f32 {{.*}}capacity [40, 9]
 // CHECK-DAG: event.buffer @routers.loss transient : f32 {{.*}}capacity [40, 4]
 // CHECK-DAG: event.buffer @routers.loss.gradient transient : f32 {{.*}}capacity [40, 5]
 // CHECK-DAG: event.buffer @summary transient : f32 {{.*}}capacity [1, 7]
 
-// CHECK: event.phase "routers.begin"
-// CHECK: event.call "router_begin" [#event.address<@routers.begin,
+// CHECK: event.phase "routers.sums"
+// CHECK: event.call "router_begin" [#event.address<@routers.sums,
 // CHECK: event.segment "layers" repeat 2
 // CHECK: event.phase "route"
 // CHECK: event.phase "route.sums"
-// CHECK: event.call "router_sums" [#event.address<@routers.begin, {{.+}}, #event.address<@routers.begin,
+// CHECK: event.call "router_sums" [#event.address<@routers.sums, {{.+}}, #event.address<@routers.sums,
 // CHECK-NOT: event.phase "carry
 // CHECK: event.segment "end"
 // CHECK: event.phase "routers.loss.share"
-// CHECK-SAME: #event.access<read @routers.begin, (d0)[s0, s1, s2] -> (0, d0 * 64 + 5)
+// CHECK-SAME: #event.access<read @routers.sums, (d0)[s0, s1, s2] -> (0, d0 * 64 + 5)
 // CHECK: event.call "expert_shares"
 // CHECK: event.phase "routers.loss"
 // CHECK-SAME: waits [#event.wait<@routers.loss.share
