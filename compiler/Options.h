@@ -129,6 +129,10 @@ struct CompileOptions {
   std::string optimizerFile;
   /// Of a program that trains: what is computed again instead of kept.
   training::RecomputeMode recompute = training::RecomputeMode::none;
+  /// By which a mixture's loss that balances experts is added; none for what
+  /// its config says. And that of the size of routers' logits.
+  std::optional<double> balanceLoss;
+  double routerZLoss = 0;
   /// The ranks that run the program; none for one.
   std::vector<MeshAxis> mesh;
   /// Of what a parameter needs for training, how much every rank along the

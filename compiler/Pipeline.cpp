@@ -17,16 +17,27 @@ using namespace baton;
 using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
-  return {"attention-fusion", "training-form",
-          "differentiate",    "recompute",
-          "hyper-fusion",     "linear-grouping",
-          "norm-rewrites",    "insert-reshards",
-          "verify-sharding",  "sharding-propagation",
-          "lower-reshards",   "pipeline-partitioning",
-          "localize",         "tile-tasks",
-          "schedule-static",  "derive-events",
-          "plan-memory",      "event-verify",
-          "defer-norms",      "join-collectives",
+  return {"attention-fusion",
+          "training-form",
+          "router-losses",
+          "differentiate",
+          "recompute",
+          "hyper-fusion",
+          "linear-grouping",
+          "norm-rewrites",
+          "insert-reshards",
+          "verify-sharding",
+          "sharding-propagation",
+          "lower-reshards",
+          "pipeline-partitioning",
+          "localize",
+          "tile-tasks",
+          "schedule-static",
+          "derive-events",
+          "plan-memory",
+          "event-verify",
+          "defer-norms",
+          "join-collectives",
           "batch-form"};
 }
 
@@ -70,6 +81,11 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
   if (options.shardsBottlenecks)
     manager.addPass(fusion::createDeferNorms());
   manager.addPass(training::createTrainingForm());
+  training::RouterLossesOptions routers;
+  if (options.balanceLoss)
+    routers.balance = *options.balanceLoss;
+  routers.z = options.routerZLoss;
+  manager.addPass(training::createRouterLosses(routers));
   training::DifferentiateOptions differentiate;
   differentiate.split = splitsBackward(options);
   manager.addPass(training::createDifferentiate(differentiate));

@@ -316,6 +316,11 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && options.recompute != training::RecomputeMode::none)
       return createStringError("--recompute: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && (options.balanceLoss || options.routerZLoss > 0))
+      return createStringError(
+          std::string(options.balanceLoss ? "--router-aux-loss: "
+                                          : "--router-z-loss: ") +
+          options.model + " holds a plan, of which all is decided");
     if (!plan.tiled && !options.mesh.empty())
       return createStringError("--mesh: " + options.model +
                                " holds a plan, of which all is decided");

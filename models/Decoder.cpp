@@ -150,7 +150,8 @@ Windows models::qwenWindows(const Config &config, const DecoderShape &shape) {
 
 MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
                                 const char *expertsField,
-                                const char *widthField, bool normalizes) {
+                                const char *widthField, bool normalizes,
+                                double balanceLoss) {
   MixtureForm form;
   form.experts = config.integer(expertsField, 1, model::kMostExperts);
   form.expertsOfRow =
@@ -159,6 +160,11 @@ MixtureForm models::readMixture(const Config &config, const DecoderShape &shape,
   form.width = config.integer(widthField, 1, kMaxDimension);
   form.activation = shape.activation;
   form.normalizes = normalizes;
+  // Transformers adds it to the loss of a model that is asked for its routers'
+  // logits.
+  if (config.boolean("output_router_logits", false))
+    form.balanceLoss =
+        config.number("router_aux_loss_coef", 0, 1000, balanceLoss);
   for (auto [name, size] :
        {std::pair<const char *, int64_t>{widthField, form.width},
         {"hidden_size", shape.width}})

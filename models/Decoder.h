@@ -72,10 +72,12 @@ Windows windowsByType(const Config &config, const DecoderShape &shape,
 /// `max_window_layers` on see a window.
 Windows qwenWindows(const Config &config, const DecoderShape &shape);
 
-/// The experts of layers that have some. Throws ConfigError.
+/// The experts of layers that have some. `balanceLoss` is the factor of the
+/// loss that balances them where the config asks for it and names none. Throws
+/// ConfigError.
 MixtureForm readMixture(const Config &config, const DecoderShape &shape,
                         const char *expertsField, const char *widthField,
-                        bool normalizes);
+                        bool normalizes, double balanceLoss = 0.001);
 
 /// Whether each layer has a mixture of experts, by `mlp_only_layers` and
 /// `decoder_sparse_step`.

@@ -42,7 +42,8 @@ static OwningOpRef<ModuleOp> buildGptOss(MLIRContext &context,
       config, shape, config.isNull("sliding_window") ? 0 : window.value_or(128),
       [](int64_t layer) { return layer % 2 == 0; });
   MixtureForm form = readMixture(config, shape, "num_local_experts",
-                                 "intermediate_size", /*normalizes=*/true);
+                                 "intermediate_size", /*normalizes=*/true,
+                                 /*balanceLoss=*/0.9);
   form.router = "router";
   form.routerHasBias = true;
   form.activation = model::Activation::clamped_swiglu;

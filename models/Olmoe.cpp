@@ -19,7 +19,8 @@ static OwningOpRef<ModuleOp> buildOlmoe(MLIRContext &context,
   DecoderShape shape = readDecoderShape(config, options, {.epsilon = 1e-5});
   MixtureForm form =
       readMixture(config, shape, "num_experts", "intermediate_size",
-                  config.boolean("norm_topk_prob", false));
+                  config.boolean("norm_topk_prob", false),
+                  /*balanceLoss=*/0.01);
   bool bias = config.boolean("attention_bias", false);
   if (config.has("clip_qkv"))
     config.fail("clip_qkv", "null: clipped queries, keys and values are not "

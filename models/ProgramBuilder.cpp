@@ -190,6 +190,9 @@ LinearWeights ProgramBuilder::weightsOfExperts(const Twine &module,
 Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
                               const MixtureForm &form) {
   const int64_t width = shapeOf(x)[1], k = form.expertsOfRow;
+  if (form.balanceLoss > 0)
+    program->setAttr(kBalanceLoss, builder.getF32FloatAttr(
+                                       static_cast<float>(form.balanceLoss)));
   Type i32 = builder.getI32Type();
   auto choices = type({kRows, k}).withElementType(i32);
   auto route = builder.create<RouteOp>(

@@ -53,6 +53,8 @@ struct MixtureForm {
   model::Scoring scoring = model::Scoring::softmax;
   /// Weights of a row add up to 1.
   bool normalizes = true;
+  /// By which training adds the loss that balances experts; 0 for none.
+  double balanceLoss = 0;
   /// The router's module, and whether it has a bias.
   const char *router = "gate";
   bool routerHasBias = false;

@@ -55,6 +55,22 @@ inline int64_t countRowParts(int64_t dimension) {
 /// "rows", "kv", "outputs", "rows over 2" (a part), or the number.
 std::string dimensionName(int64_t dimension);
 
+/// What the losses of routers say of each row: all together, the model's own,
+/// the one that balances experts, and the one of the logits' size.
+constexpr int64_t kRouterLosses = 4;
+/// A program's attribute: the factor by which its config adds the loss that
+/// balances experts, in training.
+constexpr char kBalanceLoss[] = "model.balance_loss";
+
+/// Of the sums over routers of so many experts: for each row, and those of them
+/// that have a gradient.
+constexpr int64_t routerSums(int64_t experts) { return 2 * experts + 1; }
+constexpr int64_t gradientsOfRouterSums(int64_t experts) { return experts + 1; }
+/// How many experts such sums are of; 0 where they are of none.
+constexpr int64_t expertsOfRouterSums(int64_t sums) {
+  return sums % 2 ? sums / 2 : 0;
+}
+
 /// What an op writes its adjoint with: after the op, in the order of execution,
 /// and in a stack of its own if the op stands in a stack.
 class Adjoint {

@@ -299,7 +299,7 @@ def Model_ReturnOp : Model_Op<"return", [Pure, Terminator, HasParent<"ProgramOp"
   let summary = "ends a program with its logits, or its losses";
   let description = [{
     **Constraints:**
-    - the first operand is `!model.tensor<outputs x V x f32>`, in training `!model.tensor<rows x f32>`
+    - the first operand is `!model.tensor<outputs x V x f32>`, in training `!model.tensor<rows x f32>`, or `!model.tensor<rows x 4 x f32>`, as `model.router_loss` makes it
     - a batch has a second one, made by `model.sample`, and may have a third, `!model.tensor<rows x K x f32>`: hidden states that the runtime reads; others have none
   }];
   let arguments = (ins Variadic<Model_TensorType>:$operands);
@@ -852,5 +852,6 @@ include "TrainingOps.td"
 include "BatchOps.td"
 include "ExpertOps.td"
 include "ExpertGradientOps.td"
+include "RouterOps.td"
 
 #endif // BATON_DIALECTS_MODEL_OPS

@@ -126,7 +126,10 @@ LogicalResult ReturnOp::verify() {
                          << " and nothing else";
   }
   if (training) {
-    if (failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
+    bool hasParts =
+        shapeOf(getOperand(0)) == ArrayRef<int64_t>({kRows, kRouterLosses});
+    if (!hasParts &&
+        failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
       return failure();
     return expectFloat32(*this, "the loss", getOperand(0));
   }

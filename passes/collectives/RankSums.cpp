@@ -472,13 +472,8 @@ View RankSums::gatherLoss(const View &loss, Location location) {
   {
     PhaseBuilder phase = plan.phase(plan.uniqueName("loss.sum"), location,
                                     {plan.constant(1)}, {1});
-    SmallVector<Attribute> operands;
-    phase.writes(own, phase.whole(own));
-    operands.append(
-        {phase.address(own, phase.whole(own)), phase.integer(kPartElements)});
-    appendRead(phase, loss, phase.whole(loss), operands);
-    operands.push_back(phase.count(plan.extent(model::kRows)));
-    phase.call("sum_numbers", operands);
+    sumColumns(phase, loss, phase.count(plan.extent(model::kRows)), own,
+               kPartElements);
   }
   PhaseBuilder phase = plan.phase(plan.uniqueName("loss.gather"), location,
                                   {plan.constant(1)}, {1});
@@ -488,9 +483,6 @@ View RankSums::gatherLoss(const View &loss, Location location) {
       ExchangeKind::all_gather, axes, "loss",
       phase.transfer(own, all, ranks * kPartElements, kPartElements));
   View losses = all;
-  losses.type = all.type.withShape({ranks});
-  losses.map = AffineMap::get(
-      1, event::kStepSymbols,
-      {getAffineDimExpr(0, plan.context()), plan.constant(0)}, plan.context());
+  losses.type = all.type.withShape({ranks, countColumns(loss)});
   return losses;
 }

@@ -54,7 +54,10 @@ public:
     tiler.training = &*training;
     // Phases exchange what ranks then keep only parts of.
     training->rankSums->only(RankSums::Sums::Kept);
-    summary = slotted("summary", vector(1, 4), "summary");
+    summary = slotted(
+        "summary",
+        vector(1, Training::summarySize(Training::countLosses(owner.model))),
+        "summary");
     summary.buffer.setCarry(event::Carry::renewed);
   }
 
@@ -454,17 +457,12 @@ LogicalResult StagePrograms::Plan::send(ArrayRef<dist::SendOp> sends,
 
 /// The sum of a microbatch's losses, one a row.
 void StagePrograms::Plan::sumLosses(Value loss) {
-  View sum = slotted("losses", vector(1, kLine), "loss", "microbatch"),
-       rows = tiler.viewOf(loss);
+  View sum = slotted("losses", vector(1, kLine), "loss", "microbatch");
   sum.buffer.setCarry(event::Carry::renewed);
   PhaseBuilder phase = plan.phase(plan.uniqueName("loss.sum"), loss.getLoc(),
                                   {plan.constant(1)}, {1});
-  phase.writes(sum, phase.whole(sum));
-  SmallVector<Attribute> operands = {phase.address(sum, phase.whole(sum)),
-                                     phase.integer(kLine)};
-  appendRead(phase, rows, phase.whole(rows), operands);
-  operands.push_back(phase.count(plan.extent(model::kRows)));
-  phase.call("sum_numbers", operands);
+  sumColumns(phase, tiler.viewOf(loss), phase.count(plan.extent(model::kRows)),
+             sum, kLine);
 }
 
 LogicalResult StagePrograms::addPart(dist::StageOp stage, unsigned number,
@@ -615,7 +613,15 @@ LogicalResult StagePrograms::addAgreement() {
   View loss = plan.received("loss.own", 1, kLine, 1, program.location()),
        norm = plan.received("norm.own", 1, kLine, 1, program.location());
   // Who has no loss has zeros.
-  program.sum(loss, losses, kLine, microbatches, plan.constant(1));
+  View columns = losses;
+  columns.type =
+      losses.type.withShape({microbatches, Training::countLosses(model)});
+  {
+    PhaseBuilder phase =
+        plan.phase(plan.uniqueName("losses.sum"), program.location(),
+                   {plan.constant(1)}, {1});
+    sumColumns(phase, columns, phase.integer(microbatches), loss, kLine);
+  }
   program.sum(norm, norms, kLine, chunks, plan.constant(1));
   // Ranks along other axes have the same rows, and each the whole loss.
   SmallVector<StringRef> axes;
@@ -625,10 +631,8 @@ LogicalResult StagePrograms::addAgreement() {
   View allLosses = program.gather(loss, axes, "loss");
   View allNorms = program.gather(norm, schedule.getAxis(), "norm");
   View each = allLosses;
-  each.type = each.type.withShape({each.type.getDimension(0)});
-  each.map = AffineMap::get(
-      1, event::kStepSymbols,
-      {getAffineDimExpr(0, plan.context()), plan.constant(0)}, plan.context());
+  each.type = each.type.withShape(
+      {each.type.getDimension(0), Training::countLosses(model)});
   program.training->summarize(each, allNorms, program.location(),
                               program.summary);
   program.training->advance(program.summary, program.location());

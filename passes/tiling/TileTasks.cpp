@@ -348,6 +348,10 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
     program->setAttr("event.compute", builder.getStringAttr(compute));
     if (compute == "f64" && failed(makeDouble(program)))
       return failure();
+    if (Training::countLosses(model) == model::kRouterLosses)
+      program->setAttr("event.losses",
+                       builder.getStrArrayAttr({"loss", "cross_entropy",
+                                                "balance_loss", "z_loss"}));
     if (Attribute recompute = model->getAttr("model.recompute"))
       program->setAttr("event.recompute", recompute);
     model.walk([&](Operation *op) {

@@ -134,6 +134,29 @@ LogicalResult tasks::tileRowsOf(Operation *op, StringRef callee, Tiler &tiler) {
   return tileRows(op, name, callee, inputs, tiler.resultFor(op, name), tiler);
 }
 
+int64_t tasks::countColumns(const View &view) {
+  return view.type.getRank() == 1 ? 1 : view.type.getDimension(1);
+}
+
+void tasks::sumColumns(PhaseBuilder &phase, const View &numbers,
+                       Attribute count, const View &out, int64_t width) {
+  Box in = phase.whole(numbers), made = phase.whole(out);
+  phase.reads(numbers, in);
+  phase.writes(out, made);
+  for (int64_t column = 0, columns = countColumns(numbers); column < columns;
+       ++column) {
+    Box from = in, to = made;
+    if (numbers.type.getRank() > 1)
+      from.low[1] = phase.constant(column);
+    to.low[1] = phase.constant(column);
+    // The last one is followed by zeros.
+    phase.call("sum_numbers",
+               {phase.address(out, to),
+                phase.integer(column + 1 == columns ? width - column : 1),
+                phase.address(numbers, from), phase.stride(numbers, 0), count});
+  }
+}
+
 LogicalResult tasks::tileCopy(Operation *at, const std::string &name,
                               const View &from, const View &to, Tiler &tiler) {
   return tileRows(at, name, "copy", from, to, tiler);

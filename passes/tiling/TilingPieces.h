@@ -88,6 +88,14 @@ tileRows(mlir::Operation *op, const std::string &name, llvm::StringRef callee,
 mlir::LogicalResult tileRowsOf(mlir::Operation *op, llvm::StringRef callee,
                                Tiler &tiler);
 
+/// States that a task adds up each column of some numbers, of its `count` rows,
+/// into a row of `width` numbers, of which others are zeros.
+void sumColumns(PhaseBuilder &phase, const View &numbers, mlir::Attribute count,
+                const View &out, int64_t width);
+
+/// Columns of a value of rows: 1 of a vector.
+int64_t countColumns(const View &view);
+
 /// Adds a phase of this name that copies a value into a view of its type.
 mlir::LogicalResult tileCopy(mlir::Operation *at, const std::string &name,
                              const View &from, const View &to, Tiler &tiler);

@@ -404,16 +404,23 @@ View Training::squares(Location location) {
   return partials;
 }
 
+int64_t Training::countLosses(model::ProgramOp model) {
+  int64_t losses = 1;
+  model.walk([&](model::RouterLossOp) { losses = model::kRouterLosses; });
+  return losses;
+}
+
 View Training::summarize(const View &loss, const View &partials,
                          Location location, View into) {
   PlanBuilder &plan = tiler.plan;
   View summary = into;
   if (!summary.buffer)
-    summary = plan.transient(
-        plan.uniqueName("summary"),
-        model::StepTensorType::get(plan.context(), {1, 4},
-                                   Float32Type::get(plan.context())),
-        location);
+    summary =
+        plan.transient(plan.uniqueName("summary"),
+                       model::StepTensorType::get(
+                           plan.context(), {1, summarySize(countColumns(loss))},
+                           Float32Type::get(plan.context())),
+                       location);
   PhaseBuilder phase = plan.phase(plan.uniqueName("summary.sum"), location,
                                   {plan.constant(1)}, {1});
   int64_t count = 1;
@@ -429,7 +436,8 @@ View Training::summarize(const View &loss, const View &partials,
   phase.writes(summary, out);
   operands.push_back(phase.address(summary, out));
   appendRead(phase, loss, phase.whole(loss), operands);
-  operands.push_back(phase.count(plan.extent(loss.type.getDimension(0))));
+  operands.append({phase.count(plan.extent(loss.type.getDimension(0))),
+                   phase.integer(countColumns(loss))});
   phase.reads(partials, box);
   phase.reads(numbers, limit);
   operands.append({phase.address(partials, box),

@@ -146,9 +146,14 @@ public:
   mlir::FailureOr<Rules> rules(mlir::Location location);
   /// Sums of squares of all gradients, parameter by parameter: [1, parameters].
   View squares(mlir::Location location);
-  /// [1, 4]: loss, the gradients' norm, the factor that clips them, whether all
-  /// is finite. Of partial sums of squares, in one piece. Written to `into`, if
-  /// that is a buffer.
+  /// How many losses a model's rows have: one, or several (model.router_loss),
+  /// of which the first is what is minimised.
+  static int64_t countLosses(model::ProgramOp model);
+  /// Numbers of the summary of so many.
+  static int64_t summarySize(int64_t losses) { return 3 + losses; }
+  /// In a row: the first loss, the gradients' norm, the factor that clips them,
+  /// whether all is finite; and the other losses. Of partial sums of squares,
+  /// in one piece. Written to `into`, if that is a buffer.
   View summarize(const View &loss, const View &partials,
                  mlir::Location location, View into = {});
   /// The updates, in the present segment and others behind it.

@@ -197,7 +197,7 @@ Value Walk::gradient(Value result) {
 
 /// Whether a loss depends on any result, or the op is one.
 static bool hasGradient(Walk &walk, Operation *op) {
-  bool any = isa<CrossEntropyOp>(op);
+  bool any = isa<CrossEntropyOp, RouterLossOp>(op);
   for (Value result : op->getResults())
     any |= walk.gradient(result) != nullptr;
   return any;
@@ -381,8 +381,8 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
   return success();
 }
 
-/// Adjoints begin at a cross-entropy, which has its losses' gradients already:
-/// those of nothing else.
+/// Adjoints begin at a cross-entropy, and at what routers add to it, which have
+/// their losses' gradients already: those of nothing else.
 static LogicalResult checkLoss(ProgramOp program) {
   SmallVector<CrossEntropyOp> losses;
   program.walk([&](CrossEntropyOp op) { losses.push_back(op); });
@@ -390,7 +390,10 @@ static LogicalResult checkLoss(ProgramOp program) {
     return losses[1].emitOpError()
            << "cannot be differentiated: the program has another loss";
   auto end = cast<ReturnOp>(program.getBody().front().getTerminator());
-  if (losses.empty() || end.getOperand(0) != losses[0].getLoss())
+  Value returned = end.getOperand(0);
+  if (auto more = returned.getDefiningOp<RouterLossOp>())
+    returned = more.getLoss();
+  if (losses.empty() || returned != losses[0].getLoss())
     return end.emitOpError() << "cannot be differentiated: it returns other "
                                 "losses than those of a model.cross_entropy";
   return success();

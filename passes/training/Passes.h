@@ -1,7 +1,7 @@
 //===- Passes.h - from a model to its training step -----------------------===//
 //
 // The passes meet in this order: training-form (after attention-fusion, before
-// any other fusion), differentiate, recompute.
+// any other fusion), router-losses, differentiate, recompute.
 //
 //===----------------------------------------------------------------------===//
 

@@ -45,6 +45,46 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
   }];
 }
 
+def RouterLosses : Pass<"router-losses", "::mlir::ModuleOp"> {
+  let summary = "Add what routers of a mixture of experts add to its loss";
+  let description = [{
+    ```mlir
+    %y = model.stack %x repeat 4 {
+    ^bb0(%a: ...):
+      %e, %w = model.route %logits
+      ...
+      model.yield %b
+    }
+    %loss, %dx, %dw = model.cross_entropy ...
+    model.return %loss
+    ```
+    becomes
+    ```mlir
+    %none = model.router_begin %weights
+    %y, %sums = model.stack %x, %none repeat 4 {
+    ^bb0(%a: ..., %before: ...):
+      %e, %w = model.route %logits
+      %own = model.router_sums %before, %logits, %e
+      ...
+      model.yield %b, %own
+    }
+    %loss, %dx, %dw = model.cross_entropy ...
+    %losses, %dsums = model.router_loss %loss, %sums, %weights {balance, z, layers = 4}
+    model.return %losses
+    ```
+    The balance loss has the program's own factor (`model.balance_loss`, as its config
+    has it) where no option says another one; the z-loss has none. With neither, nothing
+    changes.
+
+    Refused: programs without routers, routers of several numbers of experts, a balance
+    loss of routers whose scores are no softmax, losses that no `model.cross_entropy` makes.
+  }];
+  let options = [
+    Option<"balance", "balance", "double", "-1", "Factor of the loss that balances experts; below 0: the program's own">,
+    Option<"z", "z", "double", "0", "Factor of the loss of the size of routers' logits">,
+  ];
+}
+
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "Append the gradients of a training program's loss";
   let description = [{
@@ -81,6 +121,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     parameters come after all others, in stacks of their own, which what the
     others leave is saved for; but for `model.cross_entropy`'s, which has both
     where its logits are.
+
+    Gradients begin at `model.cross_entropy`, and at a `model.router_loss` that adds to it.
 
     Refused: ops without an adjoint, values from outside of a stack that its
     pattern would have to differentiate, slices that leave out a part.

@@ -13,11 +13,12 @@ Trainer::Trainer(const TrainingRun &run, TrainingTensors &tensors,
                  Communicator *communicator, StepResults *results)
     : run(run), scale(scale), communicator(communicator), results(results),
       inputs(tensors, batch_place(communicator)),
-      numbers(tensors.find("numbers")), calls(calls) {}
+      numbers(tensors.find("numbers")), calls(calls),
+      losses(run.metadata.json, numbers.type) {}
 
 BatonStep Trainer::begin(std::span<int32_t>) {
   microbatch = 0;
-  loss = 0;
+  losses.restart();
   started = Clock::now();
   return prepare();
 }
@@ -29,7 +30,8 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
     ++microbatch;
     return prepare();
   }
-  loss += real_at(summary.data, numbers.type, 0);
+  losses.add(summary.data);
+  const double loss = losses.all();
   double norm = real_at(summary.data, numbers.type, 1);
   if (!std::isfinite(loss))
     throw NonFiniteStep(step + 1, NonFiniteStep::Number::Loss);
@@ -46,13 +48,14 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
   const BatchShape &shape = run.batches.shape();
   report = {step + 1, loss, norm, learning_rate(run.schedule, step),
             double(shape.sequences_per_step() * shape.length) / seconds};
+  report.loss_parts = losses.parts();
   report.skipped = skips;
   if (scale.is_dynamic())
     report.loss_scale = scaled_by;
   started = now;
   ++step;
   microbatch = 0;
-  loss = 0;
+  losses.restart();
   if (step == end)
     return {};
   add(report);

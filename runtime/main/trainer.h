@@ -8,6 +8,7 @@
 #include "runtime/train/loss_history.h"
 #include "runtime/train/step_inputs.h"
 #include "runtime/train/step_log.h"
+#include "runtime/train/step_losses.h"
 
 #include <chrono>
 
@@ -61,7 +62,7 @@ private:
   const std::span<const StageCall> calls;
   /// Of a stage the next call, else of a step the next microbatch.
   uint64_t microbatch = 0;
-  double loss = 0;
+  StepLosses losses;
   Clock::time_point started;
 };
 

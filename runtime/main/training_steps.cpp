@@ -297,8 +297,8 @@ void RankRun::steps() {
   std::optional<Interruptible> interruptible;
   if (!communicator || communicator->hears_signals())
     interruptible.emplace(execution->stop);
-  Validation validation(run.batches, *tensors, execution->calls(),
-                        batch_place(communicator));
+  Validation validation(run.metadata.json, run.batches, *tensors,
+                        execution->calls(), batch_place(communicator));
   while (trainer.step < options.steps) {
     uint64_t save_at =
         next_stop(trainer.step, options.save_every, options.steps);

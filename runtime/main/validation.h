@@ -6,37 +6,41 @@
 #include "runtime/execute/execution.h"
 #include "runtime/main/still_steps.h"
 #include "runtime/train/step_inputs.h"
+#include "runtime/train/step_losses.h"
 
 #include <cstdint>
 
 namespace baton {
 
-/// The mean loss over the validation sequences, with the weights as they are.
+/// The model's own mean loss over the validation sequences, with the weights as
+/// they are: of a mixture of experts without what its routers add.
 /// Made of steps that only add to gradients: weights and the optimizer's states
 /// stay as they are, and the next step of training begins its gradients anew.
 class Validation : public StepDriver {
 public:
-  /// All outlive it. `calls`: what a stage of a pipeline runs in a step.
-  Validation(const Batches &batches, const TrainingTensors &tensors,
-             std::span<const StageCall> calls, Place part = {})
+  /// All but the description outlive it. `calls`: what a stage of a pipeline
+  /// runs in a step.
+  Validation(const nlohmann::json &description, const Batches &batches,
+             const TrainingTensors &tensors, std::span<const StageCall> calls,
+             Place part = {})
       : batches(batches), inputs(tensors, part), steps(calls),
-        type(tensors.find("target_weights").type) {}
+        losses(description, tensors.find("target_weights").type) {}
 
   /// Of no meaning when a signal cuts it short.
   double measure(Execution &execution) {
     execution.run(*this);
-    return loss;
+    return losses.own();
   }
 
   BatonStep begin(std::span<int32_t>) override {
     steps.restart();
-    loss = 0;
+    losses.restart();
     return next();
   }
 
   BatonStep advance(const BatonStep &step, const Logits &summary) override {
     if (steps.ends(step))
-      loss += real_at(summary.data, type, 0);
+      losses.add(summary.data);
     return next();
   }
 
@@ -50,8 +54,7 @@ private:
   const Batches &batches;
   StepInputs inputs;
   StillSteps steps;
-  DataType type;
-  double loss = 0;
+  StepLosses losses;
 };
 
 } // namespace baton

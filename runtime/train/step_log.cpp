@@ -16,6 +16,8 @@ std::string step_line(const StepReport &report) {
   nlohmann::ordered_json line;
   line["step"] = report.step;
   line["loss"] = report.loss;
+  for (const auto &[name, part] : report.loss_parts)
+    line[name] = part;
   if (report.validation_loss)
     line["validation_loss"] = *report.validation_loss;
   line["grad_norm"] = report.gradient_norm;

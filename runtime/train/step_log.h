@@ -9,6 +9,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace baton {
 
@@ -28,12 +30,14 @@ struct StepReport {
   /// too much, so that the step changed nothing.
   std::optional<double> loss_scale = {};
   bool skipped = false;
+  /// What the loss is made of, by name, where that is more than one thing.
+  std::vector<std::pair<std::string, double>> loss_parts = {};
 };
 
 /// One line of JSON, with its line feed:
 ///   {"step":1,"loss":5.54,"grad_norm":1.2,"lr":0.001,"tokens_per_s":8100.0}
-/// with "validation_loss" behind the loss where there is one. What is infinite
-/// or not a number is null.
+/// with the loss's parts, and "validation_loss", behind it where there are
+/// such. What is infinite or not a number is null.
 std::string step_line(const StepReport &report);
 
 /// What a terminal shows, less than 80 columns:

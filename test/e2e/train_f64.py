@@ -10,7 +10,7 @@ bits for other numbers of workers.
 
 With --activation the configuration has another one than the golden checkpoint, and
 with --streams that many streams (hyper-connections) of random weights, so that
-differences alone judge it.
+differences alone judge it. With --routers the losses of a mixture's routers are added.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def compare(line, gradients, golden):
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    golden = Golden(arguments.folder)
+    golden = Golden(arguments.folder, "routers.json" if arguments.routers else "gradients.json")
     golden.write_tokens(path("tokens.u16"))
     program = path("program")
     # The configuration; of the weights, one tensor is replaced at a time.
@@ -73,7 +73,8 @@ def test(arguments, scratch):
         config["hyper_connections"] = {"streams": arguments.streams}
     with open(os.path.join(moved, "config.json"), "w") as file:
         json.dump(config, file)
-    run([arguments.batonc, moved, "--mode=train", QUICK, "--dtype=f64", "--quiet", *arguments.flags, "-o", program])
+    run([arguments.batonc, moved, "--mode=train", QUICK, "--dtype=f64", "--quiet", *arguments.flags, *golden.factors,
+         "-o", program])
     info = json.loads(run([program, "info", "--json"]).stdout)
     expect(info["model"]["dtype"] == "f64", f"info: {info['model']}")
 
@@ -142,6 +143,7 @@ if __name__ == "__main__":
     parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
     parser.add_argument("--streams", type=int, help="instead of one")
     parser.add_argument("--activation", help="instead of the checkpoint's own")
+    parser.add_argument("--routers", action="store_true", help="with the losses of routers")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -7,6 +7,9 @@ over microbatches, within the same bound. Where the golden file has them, the
 losses of 50 steps of AdamW lie within 1e-4. So it is where attention stays the
 products that importers write (--disable-pass=attention-fusion).
 
+With --routers the losses of a mixture's routers are added, and microbatches, each of
+which has its own, are PyTorch's, too.
+
 The checkpoint of a step has what Transformers looks for: the tensors of the golden
 one, which Transformers has written, by name and shape, in F32, and its config.json.
 """
@@ -48,11 +51,11 @@ def check_checkpoint(folder, golden):
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    golden = Golden(arguments.folder)
+    golden = Golden(arguments.folder, "routers.json" if arguments.routers else "gradients.json")
     golden.write_tokens(path("tokens.u16"))
     program = path("program")
     run([arguments.batonc, arguments.folder, "--mode=train", "--dtype=f32", "--quiet",
-         *quickly(arguments.flags), "-o", program])
+         *quickly(arguments.flags), *golden.factors, "-o", program])
 
     count = 0
 
@@ -76,9 +79,11 @@ def test(arguments, scratch):
                f"{workers} workers: {again}, one has {line}")
         expect(other == first, f"{workers} workers: other gradients")
 
-    def compare(line, name, what):
-        error = abs(line["loss"] / golden["loss"] - 1)
-        expect(error < 1e-5, f"{what}: the loss is {line['loss']}, PyTorch's {golden['loss']}")
+    def compare(line, name, what, golden):
+        for part in ("loss", "cross_entropy", "balance_loss", "z_loss"):
+            if part in golden:
+                error = abs(line[part] / golden[part] - 1)
+                expect(error < 1e-5, f"{what}: {part} is {line[part]}, PyTorch's {golden[part]}")
         worst, total = 0.0, 0.0
         for tensor, kind, error in gradient_errors(read_tensors(path(name)), golden["tensors"]):
             expect(kind == "F32", f"{what}: {tensor} is in {kind}")
@@ -88,13 +93,14 @@ def test(arguments, scratch):
             expect(error <= bound, f"{what}: {tensor} is off by {error:.2e}, allowed {bound:.2e}")
             worst = max(worst, error)
             total += reference["norm"] ** 2
-        expect(abs(line["grad_norm"] / total**0.5 - 1) < 1e-5,
-               f"{what}: the norm is {line['grad_norm']}, PyTorch's {total ** 0.5}")
+        norm = golden["norm"] if "norm" in golden else total**0.5
+        expect(abs(line["grad_norm"] / norm - 1) < 1e-5,
+               f"{what}: the norm is {line['grad_norm']}, PyTorch's {norm}")
         print(f"{what}: gradients of {len(golden['tensors'])} tensors, worst error {worst:.2e}")
 
-    compare(line, "one", "one batch")
+    compare(line, "one", "one batch", golden)
     line, _ = step("parts", "--batch", 1, "--accumulate", len(golden["sequences"]))
-    compare(line, "parts", "microbatches")
+    compare(line, "parts", "microbatches", golden["microbatches"] if arguments.routers else golden)
 
     if "losses" in golden:
         lines = train("--steps", 50, *golden.batch, "--lr", 1e-3, "--lr-schedule", "constant",
@@ -109,6 +115,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
+    parser.add_argument("--routers", action="store_true", help="with the losses of routers")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

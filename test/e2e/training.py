@@ -52,8 +52,8 @@ def lines_of(output, *without):
 
 
 class Golden:
-    """gradients.json of a golden checkpoint: one step's loss and gradients by
-    PyTorch in F64, and the losses of 50 steps (test/golden/gradients.py)."""
+    """gradients.json of a golden checkpoint, or routers.json: one step's loss and
+    gradients by PyTorch in F64, and the losses of 50 steps (test/golden/gradients.py)."""
 
     def __init__(self, folder, name="gradients.json"):
         with open(os.path.join(folder, name)) as file:
@@ -64,6 +64,12 @@ class Golden:
 
     def __contains__(self, key):
         return key in self.contents
+
+    @property
+    def factors(self):
+        """The flags for the losses of routers, if it has some."""
+        names = {"balance": "--router-aux-loss", "z": "--router-z-loss"}
+        return [f"{names[name]}={value}" for name, value in self.contents.get("factors", {}).items()]
 
     @property
     def sequence(self):

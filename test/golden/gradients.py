@@ -4,7 +4,8 @@ Writes gradients.json beside every checkpoint, in F64: tokens, the loss, of each
 parameter's gradient the norm, projections (projections.py) and the relative
 error of PyTorch's own F32; for some, the losses of 50 steps, and in
 rounded.json loss and gradients where products round their operands to BF16 or
-F16.
+F16. Of mixtures of experts routers.json has the same with what their routers add to
+the loss: of one batch, and, for the routers, of microbatches.
 """
 
 import contextlib
@@ -26,6 +27,10 @@ STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn", "mixtral-top2"}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 CLIP = 1.0
 ROUNDED = {"llama-gqa", "gpt2-small", "gemma2-caps"}
+# By which the losses of routers are added: so much that each moves all gradients.
+ROUTERS = {"balance": 0.25, "z": 0.05}
+# A mixture that has layers without experts, too.
+ONLY_ROUTERS = {"qwen3moe-dense"}
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 # What F16 programs multiply losses by.
 SCALE = {"bf16": 1.0, "f16": 65536.0}
@@ -47,6 +52,25 @@ def loss_of(model, sequences):
     return torch.nn.functional.cross_entropy(
         logits.reshape(-1, logits.shape[-1]), sequences[:, 1:].reshape(-1)
     )
+
+
+def losses_of_routers(model, sequences):
+    """The loss with what routers add, and its parts, in F64."""
+    config = model.config
+    found = model(sequences[:, :-1], output_router_logits=True)
+    own = torch.nn.functional.cross_entropy(
+        found.logits.reshape(-1, found.logits.shape[-1]), sequences[:, 1:].reshape(-1)
+    )
+    logits = torch.cat([layer.double() for layer in found.router_logits])
+    probabilities = logits.softmax(-1)
+    chosen = torch.zeros_like(logits).scatter(-1, logits.topk(config.num_experts_per_tok).indices, 1.0)
+    balance = logits.shape[-1] * (chosen.mean(0) * probabilities.mean(0)).sum()
+    # Transformers adds up in F32.
+    if abs(balance.item() / found.aux_loss.item() - 1) > 1e-6:
+        sys.exit(f"{config.model_type}: the balance loss is {balance}, Transformers' {found.aux_loss}")
+    size = logits.logsumexp(-1).square().mean()
+    loss = own + ROUTERS["balance"] * balance + ROUTERS["z"] * size
+    return {"loss": loss, "cross_entropy": own, "balance_loss": balance, "z_loss": size}
 
 
 class RoundedProduct(torch.autograd.Function):
@@ -93,10 +117,26 @@ def gradients(folder, dtype, sequences, scale=1.0):
     model = model_of(folder, dtype)
     loss = loss_of(model, sequences)
     (scale * loss).backward()
+    return loss.item(), gradients_of(model, scale)
+
+
+def gradients_of(model, scale=1.0):
     found = {name: parameter.grad.double() / scale for name, parameter in model.named_parameters()}
     if experts.has_experts(model.config):
         found = experts.by_expert(found, model.config.model_type)
-    return loss.item(), found
+    return found
+
+
+def gradients_with_routers(folder, dtype, microbatches):
+    """Means of the losses of all microbatches, each by itself, and the gradients."""
+    model = model_of(folder, dtype)
+    parts = {}
+    for sequences in microbatches:
+        found = losses_of_routers(model, sequences)
+        (found["loss"] / len(microbatches)).backward()
+        for name, value in found.items():
+            parts[name] = parts.get(name, 0.0) + value.item() / len(microbatches)
+    return parts, gradients_of(model)
 
 
 def in_16_bits(folder, sequences):
@@ -111,7 +151,7 @@ def in_16_bits(folder, sequences):
     return result
 
 
-def losses(folder, sequences):
+def losses(folder, sequences, loss_of=loss_of):
     model = model_of(folder, torch.float64)
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() < 2]
@@ -154,10 +194,7 @@ def worst_rounding(folder):
     return max(relative_error(single[name], exact[name]) for name in exact)
 
 
-def write(folder):
-    sequences = sequences_of(folder)
-    loss, exact = gradients(folder, torch.float64, sequences)
-    _, single = gradients(folder, torch.float32, sequences)
+def describe(exact, single):
     tensors = {}
     for name, gradient in exact.items():
         norm = gradient.norm().item()
@@ -166,12 +203,49 @@ def write(folder):
             "float32_error": relative_error(single[name], gradient),
             "projections": project(name, gradient.reshape(-1).tolist()),
         }
-    result = {"sequences": sequences.tolist(), "loss": loss, "tensors": tensors}
-    if folder.name in STEPS:
-        result["losses"] = losses(folder, sequences)
-    with open(folder / "gradients.json", "w") as file:
+    return tensors
+
+
+def dump(path, result):
+    with open(path, "w") as file:
         json.dump(result, file, indent=1)
         file.write("\n")
+
+
+def write_routers(folder):
+    sequences = sequences_of(folder)
+    result = {"sequences": sequences.tolist(), "factors": ROUTERS}
+
+    def of(microbatches, wanted=lambda name: True):
+        parts, exact = gradients_with_routers(folder, torch.float64, microbatches)
+        _, single = gradients_with_routers(folder, torch.float32, microbatches)
+        norm = sum(gradient.square().sum().item() for gradient in exact.values()) ** 0.5
+        exact = {name: gradient for name, gradient in exact.items() if wanted(name)}
+        return {**parts, "norm": norm, "tensors": describe(exact, single)}
+
+    result |= of([sequences])
+    routers = (".mlp.gate.weight", ".block_sparse_moe.gate.weight")
+    result["microbatches"] = of(sequences.split(1), lambda name: name.endswith(routers))
+    if folder.name in STEPS:
+        result["losses"] = losses(folder, sequences,
+                                  lambda model, sequences: losses_of_routers(model, sequences)["loss"])
+    dump(folder / "routers.json", result)
+    print(folder.name, "with routers", result["loss"])
+
+
+def write(folder):
+    config = transformers.AutoConfig.from_pretrained(folder)
+    if experts.has_experts(config) and config.model_type != "gpt_oss":
+        write_routers(folder)
+    if folder.name in ONLY_ROUTERS:
+        return
+    sequences = sequences_of(folder)
+    loss, exact = gradients(folder, torch.float64, sequences)
+    _, single = gradients(folder, torch.float32, sequences)
+    result = {"sequences": sequences.tolist(), "loss": loss, "tensors": describe(exact, single)}
+    if folder.name in STEPS:
+        result["losses"] = losses(folder, sequences)
+    dump(folder / "gradients.json", result)
     if folder.name in ROUNDED:
         with open(folder / "rounded.json", "w") as file:
             json.dump(in_16_bits(folder, sequences), file)

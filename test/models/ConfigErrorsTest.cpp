@@ -292,6 +292,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "'num_local_experts' is 0, expected 1 to 4096"},
         BadConfig{"mixtral", R"({"num_experts_per_tok": 6})",
                   "'num_experts_per_tok' is 6, expected 1 to 5"},
+        BadConfig{"mixtral",
+                  R"({"output_router_logits": true,
+                      "router_aux_loss_coef": -0.5})",
+                  "'router_aux_loss_coef' is -0.5, expected 0 to 1000"},
         BadConfig{"mixtral", R"({"intermediate_size": 40})",
                   "'intermediate_size' is 40, expected a multiple of 16 in a "
                   "mixture of experts"},

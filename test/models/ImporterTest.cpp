@@ -476,6 +476,31 @@ TEST_F(Importer, MixturesOfExperts) {
   }
 }
 
+TEST_F(Importer, MixturesSayHowExpertsAreBalanced) {
+  auto factorOf = [&](const char *family, json patch) {
+    auto module = importModel(with(family, patch));
+    ProgramOp program = *module->getOps<ProgramOp>().begin();
+    auto factor = program->getAttrOfType<FloatAttr>(kBalanceLoss);
+    return factor ? std::optional(factor.getValueAsDouble()) : std::nullopt;
+  };
+  for (const char *family : {"mixtral", "olmoe", "qwen2_moe", "qwen3_moe"}) {
+    SCOPED_TRACE(family);
+    const json asks = {{"output_router_logits", true}};
+    EXPECT_EQ(factorOf(family, {{"output_router_logits", false},
+                                {"router_aux_loss_coef", 0.5}}),
+              std::nullopt);
+    // As Transformers' configuration classes have it.
+    EXPECT_EQ(factorOf(family, asks),
+              family == std::string("olmoe") ? 0.01f : 0.001f);
+    EXPECT_EQ(factorOf(family, {{"output_router_logits", true},
+                                {"router_aux_loss_coef", 0.5}}),
+              0.5);
+    EXPECT_EQ(factorOf(family, {{"output_router_logits", true},
+                                {"router_aux_loss_coef", 0}}),
+              std::nullopt);
+  }
+}
+
 TEST_F(Importer, LayersWithoutExpertsStandBesideOthers) {
   auto module = importModel(with("qwen3_moe", {{"num_hidden_layers", 6},
                                                {"decoder_sparse_step", 2},

@@ -166,6 +166,15 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "keeping it: none, selective (fewest bytes without a second "
                  "product of matrices, but hyper-connections' small ones), "
                  "full (all but each layer's input)");
+  balanceLossOption = app.add_option(
+      "--router-aux-loss", balanceLoss,
+      "--mode=train, a mixture of experts: adds so many times the loss that "
+      "balances experts; without the flag router_aux_loss_coef, if the config "
+      "sets output_router_logits");
+  routerZLossOption = app.add_option(
+      "--router-z-loss", routerZLoss,
+      "--mode=train, a mixture of experts: adds so many times the mean square "
+      "of the log-sum-exp of routers' logits");
   app.add_option("--target", target,
                  "machine to compile for: " + describeTargets());
   app.add_option("--schedule", order.value,
@@ -490,6 +499,19 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
     return "--recompute=" + recompute.value +
            ": a program that decodes keeps nothing for a backward step; "
            "--mode=train does";
+  for (auto [name, option, value] :
+       {std::tuple{"--router-aux-loss", balanceLossOption, balanceLoss},
+        {"--router-z-loss", routerZLossOption, routerZLoss}}) {
+    if (!option->count())
+      continue;
+    if (mode.value != "train")
+      return std::string(name) + " is for --mode=train";
+    if (!(value >= 0 && value <= 1000))
+      return std::string(name) + " is out of range, expected 0 to 1000";
+  }
+  if (balanceLossOption->count())
+    options.balanceLoss = balanceLoss;
+  options.routerZLoss = routerZLoss;
   if (activations.value == "bf16" && mode.value == "train")
     return "--activations=bf16 is for programs that decode; --dtype=bf16 with "
            "--mode=train rounds both sides of products";

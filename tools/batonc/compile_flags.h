@@ -87,6 +87,9 @@ private:
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
+  CLI::Option *balanceLossOption = nullptr;
+  CLI::Option *routerZLossOption = nullptr;
+  double balanceLoss = 0, routerZLoss = 0;
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;
   bool batchInvariant = false, embeddings = false;

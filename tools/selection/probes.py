@@ -58,7 +58,12 @@ OF_ONE_MODEL = (
 EXPORTED = "test/e2e/inputs/exported"
 DEFERRED = "test/passes/fusion/inputs/deferred.mlir"
 BOTTLENECK = "test/passes/sharding/inputs/bottleneck.mlir"
+ROUTERS = ("--router-aux-loss=0.25", "--router-z-loss=0.05")
 OF_OTHERS = (
+    *(("train routers", f"test/golden/{model}", (TRAIN, *ROUTERS))
+      for model in ("mixtral-top2", "olmoe-top3", "qwen2moe-shared", "qwen3moe-dense", "qwen3moe-norm")),
+    ("train routers f64", "test/golden/qwen3moe-dense", (TRAIN, "--dtype=f64", *ROUTERS)),
+    ("train routers cuda", "test/golden/qwen3moe-dense", (TRAIN, "--target=cuda:emulated", *ROUTERS)),
     ("decode rounded", "test/golden/llama-mha-tied", ("--activations=bf16",)),
     ("decode ranks queries", "test/golden/llama3-rope", ("--mesh=tp=2,tq=2",)),
     ("train ranks queries", "test/golden/llama3-rope", (TRAIN, "--mesh=tp=2,tq=2")),

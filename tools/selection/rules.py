@@ -128,6 +128,7 @@ FEATURES = {
     "f64": r"f64", "bf16": r"bf16", "f16": r"\bf16",
     "lion": r"lion", "muon": r"muon", "sgd": r"sgd",
     "recompute": r"recompute",
+    "routers": r"--routers\b|router-(aux|z)-loss",
     "gathered": r"gathered",
     "rounded": r"activations=bf16",
     "bottleneck": r"bottleneck",

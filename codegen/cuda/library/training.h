@@ -21,6 +21,7 @@
 #include "codegen/cuda/library/norm_gradient.h"
 #include "codegen/cuda/library/product.h"
 #include "codegen/cuda/library/product_matrix.h"
+#include "codegen/cuda/library/router_loss.h"
 #include "codegen/cuda/library/sequence_attention.h"
 #include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/step_summary.h"

@@ -58,6 +58,7 @@ static RuleTable makeTable() {
                    addNormGradient,
                    addProduct,
                    addRope,
+                   addRouterLoss,
                    addSequenceAttention,
                    addSoftmax,
                    addSumRows,

@@ -97,6 +97,7 @@ void addNorm(RuleTable &rules);
 void addNormGradient(RuleTable &rules);
 void addProduct(RuleTable &rules);
 void addRope(RuleTable &rules);
+void addRouterLoss(RuleTable &rules);
 void addSequenceAttention(RuleTable &rules);
 void addSoftmax(RuleTable &rules);
 void addSumRows(RuleTable &rules);

@@ -149,8 +149,10 @@ void sharding::addStructure(RuleTable &rules) {
   rules.without<SampleOp>("batch-form makes it of what a rank has");
   rules.add<CustomOp>(writeCustom);
   rules.add<ReturnOp>([](ReturnOp op, RuleWriter &writer) {
-    bool loss = rankOf(op.getOperand(0)) == 1;
-    writer.equation(loss ? "R ->" : "R v ->").replicated(loss ? "" : "Rv");
+    auto program = op->getParentOfType<ProgramOp>();
+    bool loss = program && program.getTraining();
+    writer.equation(rankOf(op.getOperand(0)) == 1 ? "R ->" : "R v ->")
+        .replicated(loss ? "v" : "Rv");
   });
   rules.add<ParameterOp>([](ParameterOp op, RuleWriter &writer) {
     writer.equation(" -> " + letters(op.getResult()));

@@ -29,6 +29,7 @@ static TilingRules makeRules() {
                    addPagedAttention,
                    addProduct,
                    addRope,
+                   addRouterLoss,
                    addSample,
                    addSequenceAttention,
                    addSoftmax,

@@ -95,6 +95,7 @@ void addNormGradient(TilingRules &rules);
 void addPagedAttention(TilingRules &rules);
 void addProduct(TilingRules &rules);
 void addRope(TilingRules &rules);
+void addRouterLoss(TilingRules &rules);
 void addSample(TilingRules &rules);
 void addSequenceAttention(TilingRules &rules);
 void addSoftmax(TilingRules &rules);

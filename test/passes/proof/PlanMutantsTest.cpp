@@ -290,7 +290,7 @@ constexpr Model kModels[] = {
       "num_hidden_layers": 2, "num_attention_heads": 1,
       "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 16,
       "num_local_experts": 3, "num_experts_per_tok": 2, "vocab_size": 10,
-      "rope_theta": 10000.0})",
+      "rope_theta": 10000.0, "output_router_logits": true})",
      .tiles = {3, 3, 2},
      .maxSeq = 10,
      .trains = true,

@@ -292,6 +292,26 @@ model.program @decode max_seq 64 {
   // expected-remark @+1 {{rule: o v ->; replicated o v; v=20}}
   model.return %l : !model.tensor<outputs x 20 x f32>
 }
+
+// Losses of routers: shares of experts are each rank's own.
+%logits = "test.value"() : () -> !w4
+%experts = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-remark @+1 {{rule: bs -> bs a; replicated s a; a=9}}
+%none = model.router_begin %rows : (!rows) -> !model.tensor<rows x 9 x f32>
+// expected-remark @+1 {{rule: bs a, bs e, bs j -> bs a; replicated s a e j; a=9 e=4 j=2}}
+%sums = model.router_sums %none, %logits, %experts : (!model.tensor<rows x 9 x f32>, !w4, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 9 x f32>
+// expected-remark @+1 {{rule: bs, bs a, bs -> bs l, bs d; replicated s a l d; a=9 l=4 d=5}}
+%losses, %dsums = model.router_loss %rows, %sums, %rows {balance = 1.0 : f32, z = 1.0 : f32, layers = 1 : i64} : (!rows, !model.tensor<rows x 9 x f32>, !rows) -> (!w4, !model.tensor<rows x 5 x f32>)
+// expected-remark @+1 {{rule: bs d, bs e -> bs e; replicated s d e; d=5 e=4}}
+%dlogits = model.router_sums_gradient %dsums, %logits : (!model.tensor<rows x 5 x f32>, !w4) -> !w4
+
+// expected-remark @+1 {{no rule: its arguments lie where dist.arguments says}}
+model.program @train_with_routers max_seq 64 training {
+^bb0(%tokens: !idx, %positions: !idx, %targets: !idx, %weights: !rows):
+  %own = "test.value"() : () -> !w4
+  // expected-remark @+1 {{rule: bs v ->; replicated v; v=4}}
+  model.return %own : !w4
+}
 // expected-remark @+1 {{no rule: its arguments lie where dist.arguments says}}
 model.program @train max_seq 64 training {
 ^bb0(%tokens: !idx, %positions: !idx, %targets: !idx, %weights: !rows):

@@ -20,6 +20,12 @@ TEST(StepLog, Line) {
   EXPECT_EQ(step_line({1, 5.5, 1.25, 0.001, 8100, 6.5}),
             "{\"step\":1,\"loss\":5.5,\"validation_loss\":6.5,"
             "\"grad_norm\":1.25,\"lr\":0.001,\"tokens_per_s\":8100.0}\n");
+  StepReport parts{1, 5.5, 1.25, 0.001, 8100, 6.5};
+  parts.loss_parts = {{"cross_entropy", 5.0}, {"balance_loss", 2.0}};
+  EXPECT_EQ(step_line(parts),
+            "{\"step\":1,\"loss\":5.5,\"cross_entropy\":5.0,"
+            "\"balance_loss\":2.0,\"validation_loss\":6.5,"
+            "\"grad_norm\":1.25,\"lr\":0.001,\"tokens_per_s\":8100.0}\n");
   double infinity = std::numeric_limits<double>::infinity();
   auto line =
       nlohmann::json::parse(step_line({2, std::nan(""), infinity, 0, 0}));

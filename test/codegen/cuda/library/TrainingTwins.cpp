@@ -411,15 +411,17 @@ TWIN_TEST(baton_task_step_summary) {
   for (int64_t rows : {1, 40, 300})
     for (float limit : {0.0f, 0.5f, 1e6f})
       for (float extreme : {1.0f, 3e38f}) {
-        Buffer loss = random.buffer(rows, 1);
+        const int64_t columns = limit > 0.0f ? 4 : 1;
+        Buffer loss = random.buffer(rows, columns);
         std::vector<float> squares = random.vector(rows + 3);
         for (float &square : squares)
           square = square * square * extreme;
         const std::vector<float> limits = {limit, rows == 1 ? 1.0f : 1024.0f};
         twin.agree([&](auto body) {
-          std::vector<float> out(4);
-          body(out.data(), loss.data(), loss.stride, rows, squares.data(),
-               static_cast<int64_t>(squares.size()), limits.data());
+          std::vector<float> out(3 + columns);
+          body(out.data(), loss.data(), loss.stride, rows, columns,
+               squares.data(), static_cast<int64_t>(squares.size()),
+               limits.data());
           return out;
         });
       }
