@@ -7,23 +7,23 @@
 // CHECK: event.parameter @absorb.weight : f32 layers 1 as #event.panels<192 by 6>
 // CHECK-SAME: ["kv_b"] : 264 by 16 transposed inputs array<i64: 0, 6>>
 // CHECK-SAME: ["kv_b"] : 264 by 16 transposed inputs array<i64: 22, 6>>
-// CHECK: event.buffer @latent : f32
+// CHECK: event.buffer @latent state : f32 {{.*}} capacity [64, 1, 22] strides [22, 1408, 1]
 // CHECK: event.parameter @expand.weight : f32 layers 1 as #event.panels<192 by 16>
 // CHECK-SAME: ["kv_b"] : 264 by 16 blocks array<i64: 16, 22, 6>>
 // Each task has a head.
-// CHECK: event.phase @absorb {{.*}}
+// CHECK: event.phase "absorb"
 // CHECK: event.call "linear_f32"
 // CHECK-SAME: @absorb.weight, {{[^>]*}} -> (d1 * 96
 // A row's heads are joined in one task, of both parts.
-// CHECK: event.phase @queries
+// CHECK: event.phase "queries"
 // CHECK: event.call "copy"
 // CHECK: event.call "copy"
 // Six heads of twelve are a task; keys and values are rows of one state.
-// CHECK: event.phase @attend
+// CHECK: event.phase "attend"
 // CHECK: event.call "attention"
 // CHECK-SAME: @latent
 // CHECK-SAME: @latent
-// CHECK: event.phase @expand
+// CHECK: event.phase "expand"
 
 // BATCH: event.call "append_key_pages"
 // BATCH-NOT: append_value_pages
