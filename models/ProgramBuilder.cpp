@@ -76,7 +76,10 @@ ParameterOp ProgramBuilder::parameter(const Twine &name, StepTensorType type,
 ParameterOp ProgramBuilder::parameter(const Twine &name, StepTensorType type,
                                       RowBlocks rows) {
   ParameterOp op = parameter(name, type);
-  op.setBlocks(ArrayRef<int64_t>{rows.size, rows.stride, rows.offset});
+  SmallVector<int64_t, 4> blocks = {rows.size, rows.stride, rows.offset};
+  if (rows.pairs)
+    blocks.push_back(rows.pairs);
+  op.setBlocks(blocks);
   return op;
 }
 
@@ -166,6 +169,19 @@ Value ProgramBuilder::createLinear(StringRef module, Value x, Value weight,
       Norm::identity, llvm::APFloat(0.0f));
 }
 
+Value ProgramBuilder::headLinear(StringRef name, StringRef module, Value x,
+                                 int64_t columns, HeadRows rows) {
+  const int64_t heads = shapeOf(x)[1], inputs = shapeOf(x)[2],
+                outputs = rows.transposed ? columns : rows.size;
+  ParameterOp matrix =
+      parameter(module + ".weight",
+                type({heads, outputs, inputs}).withElementType(weightType),
+                rows.transposed);
+  matrix.setHeads(ArrayRef<int64_t>{rows.stride, rows.offset});
+  return builder.create<HeadLinearOp>(
+      locate(name), type({shapeOf(x)[0], heads, outputs}), x, matrix);
+}
+
 LinearWeights ProgramBuilder::weightsOfExperts(const Twine &module,
                                                const char *name,
                                                int64_t outputs, int64_t inputs,
@@ -195,11 +211,18 @@ Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
                                        static_cast<float>(form.balanceLoss)));
   Type i32 = builder.getI32Type();
   auto choices = type({kRows, k}).withElementType(i32);
+  Value bias;
+  if (form.correctsChoice)
+    bias = parameter(module + "." + form.router + ".e_score_correction_bias",
+                     type({form.experts}));
   auto route = builder.create<RouteOp>(
-      locate(module + ".route"), choices, type({kRows, k}), logits,
-      /*bias=*/Value(), ScoringAttr::get(builder.getContext(), form.scoring),
+      locate(module + ".route"), choices, type({kRows, k}), logits, bias,
+      ScoringAttr::get(builder.getContext(), form.scoring),
       form.normalizes ? builder.getUnitAttr() : UnitAttr(),
-      builder.getF32FloatAttr(1.0f));
+      builder.getF32FloatAttr(form.factor),
+      builder.getI64IntegerAttr(form.groups),
+      builder.getI64IntegerAttr(form.groupsOfRow),
+      form.byBestTwo ? builder.getUnitAttr() : UnitAttr());
   auto dispatch =
       builder.create<DispatchOp>(locate(module + ".dispatch"),
                                  type({form.experts + 1}).withElementType(i32),
@@ -318,17 +341,37 @@ Value ProgramBuilder::repeatHeads(const Twine &name, Value x, int64_t times) {
 
 Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
                                       Value v, const AttentionForm &form) {
-  int64_t heads = shapeOf(q)[1], groups = shapeOf(k)[1];
-  int64_t keyDim = shapeOf(k)[2], valueDim = shapeOf(v)[2];
-  int64_t times = heads / groups;
-
+  int64_t groups = shapeOf(k)[1];
   std::string number = attentions++ ? "." + std::to_string(attentions) : "";
-  Value keys =
-      builder.create<KvAppendOp>(locate(module + ".k_state"),
-                                 type({kKv, groups, keyDim}), k, "k" + number);
+  Value keys = builder.create<KvAppendOp>(locate(module + ".k_state"),
+                                          type({kKv, groups, shapeOf(k)[2]}), k,
+                                          "k" + number);
   Value values = builder.create<KvAppendOp>(locate(module + ".v_state"),
-                                            type({kKv, groups, valueDim}), v,
-                                            "v" + number);
+                                            type({kKv, groups, shapeOf(v)[2]}),
+                                            v, "v" + number);
+  Value result = attendTo(module, q, keys, values, form);
+  if (form.gate)
+    result = builder.create<GateOp>(locate(module + ".gate"), result.getType(),
+                                    result, form.gate);
+  return mergeHeads((module + ".merge_heads").str(), result);
+}
+
+Value ProgramBuilder::latentAttention(StringRef module, Value q, Value k,
+                                      int64_t valueDim,
+                                      const AttentionForm &form) {
+  std::string number = attentions++ ? "." + std::to_string(attentions) : "";
+  Value state = builder.create<KvAppendOp>(locate(module + ".latent_state"),
+                                           type({kKv, 1, shapeOf(k)[2]}), k,
+                                           "latent" + number);
+  Value values =
+      headColumns((module + ".latent_values").str(), state, 0, valueDim);
+  return attendTo(module, q, state, values, form);
+}
+
+Value ProgramBuilder::attendTo(StringRef module, Value q, Value keys,
+                               Value values, const AttentionForm &form) {
+  int64_t heads = shapeOf(q)[1], valueDim = shapeOf(values)[2];
+  int64_t times = heads / shapeOf(keys)[1];
   q = transpose(module + ".q_heads", q, {1, 0, 2});
   keys = transpose(module + ".k_heads", keys, {1, 2, 0});
   keys = repeatHeads(module + ".k_repeat", keys, times);
@@ -353,12 +396,27 @@ Value ProgramBuilder::causalAttention(StringRef module, Value q, Value k,
   Value result =
       builder.create<MatmulOp>(locate(module + ".weighted_values"),
                                type({heads, kRows, valueDim}), weights, values);
-  result = transpose(module + ".attention", result, {1, 0, 2});
-  if (form.gate)
-    result = builder.create<GateOp>(locate(module + ".gate"), result.getType(),
-                                    result, form.gate);
-  return builder.create<ReshapeOp>(locate(module + ".merge_heads"),
-                                   type({kRows, heads * valueDim}), result);
+  return transpose(module + ".attention", result, {1, 0, 2});
+}
+
+Value ProgramBuilder::joinHeads(StringRef name, Value front, Value back) {
+  ArrayRef<int64_t> shape = shapeOf(front);
+  return builder.create<JoinHeadsOp>(
+      locate(name), type({shape[0], shape[1], shape[2] + shapeOf(back)[2]}),
+      front, back);
+}
+
+Value ProgramBuilder::mergeHeads(StringRef name, Value x) {
+  ArrayRef<int64_t> shape = shapeOf(x);
+  return builder.create<ReshapeOp>(locate(name),
+                                   type({shape[0], shape[1] * shape[2]}), x);
+}
+
+Value ProgramBuilder::headColumns(StringRef name, Value x, int64_t offset,
+                                  int64_t width) {
+  return builder.create<SliceOp>(
+      locate(name), type({shapeOf(x)[0], shapeOf(x)[1], width}), x,
+      builder.getI64IntegerAttr(2), builder.getI64IntegerAttr(offset));
 }
 
 //===----------------------------------------------------------------------===//

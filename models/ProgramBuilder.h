@@ -29,6 +29,15 @@ enum class NormWeight { asStored, lessOne };
 /// Blocks of stored rows that make a weight: see `model.parameter`.
 struct RowBlocks {
   int64_t size, stride, offset;
+  /// 0 for none.
+  int64_t pairs = 0;
+};
+
+/// A head's part of a stored matrix: `size` rows of every `stride`, from
+/// `offset` on, which are the head's outputs, or transposed its inputs.
+struct HeadRows {
+  int64_t size, stride, offset;
+  bool transposed;
 };
 
 /// Variations of attention.
@@ -51,8 +60,16 @@ struct MixtureForm {
   int64_t experts, expertsOfRow, width;
   model::Activation activation;
   model::Scoring scoring = model::Scoring::softmax;
-  /// Weights of a row add up to 1.
+  /// Weights of a row add up to 1, but for a factor.
   bool normalizes = true;
+  float factor = 1;
+  /// Groups of experts, of which a row takes some, by their best expert or the
+  /// sum of their best two.
+  int64_t groups = 1, groupsOfRow = 1;
+  bool byBestTwo = false;
+  /// Whether scores have biases where experts are chosen, in the router's
+  /// e_score_correction_bias.
+  bool correctsChoice = false;
   /// By which training adds the loss that balances experts; 0 for none.
   double balanceLoss = 0;
   /// The router's module, and whether it has a bias.
@@ -120,6 +137,11 @@ public:
                      mlir::Value x, int64_t outputs, RowBlocks rows,
                      bool hasBias);
 
+  /// [rows, H, K] to [rows, H, N], each head by its part of `module`.weight,
+  /// whose other dimension is `columns` wide; `name` is a location.
+  mlir::Value headLinear(llvm::StringRef name, llvm::StringRef module,
+                         mlir::Value x, int64_t columns, HeadRows rows);
+
   /// What a row's experts make of it, [rows, width]: experts whose weights are
   /// `module`.experts.{expert}.GATE.weight and such, chosen by `logits`, [rows,
   /// experts].
@@ -153,6 +175,19 @@ public:
   mlir::Value causalAttention(llvm::StringRef module, mlir::Value q,
                               mlir::Value k, mlir::Value v,
                               const AttentionForm &form);
+  /// The same to one state, of rows `k` [rows, 1, D], whose first `valueDim`
+  /// elements are values, too: [rows, H, valueDim].
+  mlir::Value latentAttention(llvm::StringRef module, mlir::Value q,
+                              mlir::Value k, int64_t valueDim,
+                              const AttentionForm &form);
+  /// [rows, H, A] before [rows, H, B]; `name` is a location.
+  mlir::Value joinHeads(llvm::StringRef name, mlir::Value front,
+                        mlir::Value back);
+  /// [rows, H, K] to [rows, H · K].
+  mlir::Value mergeHeads(llvm::StringRef name, mlir::Value x);
+  /// Elements [offset, offset + width) of each head of [rows, H, K].
+  mlir::Value headColumns(llvm::StringRef name, mlir::Value x, int64_t offset,
+                          int64_t width);
 
   /// The rows that get logits, [outputs, K] of [rows, K].
   mlir::Value lastRows(llvm::StringRef name, mlir::Value x);
@@ -194,6 +229,9 @@ private:
                         llvm::ArrayRef<int64_t> permutation);
   mlir::Value repeatHeads(const llvm::Twine &name, mlir::Value x,
                           int64_t times);
+  /// Of states, [rows, H, E].
+  mlir::Value attendTo(llvm::StringRef module, mlir::Value q, mlir::Value keys,
+                       mlir::Value values, const AttentionForm &form);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::OpBuilder builder;

@@ -41,9 +41,11 @@ storedTypes(ParameterOp parameter, const models::TypeOfTensor &typeOfTensor) {
 
 /// Whether whoever reads it has bodies for blocks.
 static bool mayBeQuantised(ParameterOp parameter) {
-  return llvm::all_of(parameter->getUses(), [](OpOperand &use) {
+  return llvm::all_of(parameter->getUses(), [&](OpOperand &use) {
     if (auto linear = dyn_cast<LinearOp>(use.getOwner()))
       return &linear.getWeightMutable() == &use;
+    if (isa<HeadLinearOp>(use.getOwner()))
+      return !parameter.getTransposed();
     return isa<EmbeddingOp, GroupedLinearOp, GroupedGatedLinearOp>(
         use.getOwner());
   });
@@ -90,7 +92,7 @@ void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
   module.walk([&](ParameterOp parameter) {
     auto type = cast<StepTensorType>(parameter.getType());
     const std::set<DataType> types = storedTypes(parameter, typeOfTensor);
-    const bool isMatrix = type.getRank() == (parameter.isOfExperts() ? 3 : 2);
+    const bool isMatrix = type.getRank() == (parameter.isOfSeveral() ? 3 : 2);
     if (!isMatrix || types.empty())
       return;
     Type element = elementFor(types, module.getContext());

@@ -16,15 +16,20 @@ def RouteRowsBody : Body<"route_rows",
            Reads<["rows", "count"]>:$logits, Stride:$logits_stride,
            Nullable<ReadsWeight<["count"]>>:$bias,
            Count:$rows, Count:$k, Count:$count, Choice<"BatonScoring">:$scoring,
-           Switch:$normalize, Number:$factor)> {
+           Switch:$normalize, Number:$factor, Count:$groups, Count:$groups_of_row,
+           Switch:$best_two)> {
   let description = [{
     The experts with the `k` largest logits, or, with `bias`, scores plus bias, of
     equal ones the lower number first, in ascending order; and their scores, softmax
     or sigmoids of the logits, divided by their sum with `normalize`, times `factor`.
+    With `groups`, which divide `count`, only experts of the row's `groups_of_row` best
+    groups, of equal ones the lower number first: by their largest, or with `best_two` by
+    the sum of their two largest scores (plus bias).
     A row with a NaN has the experts `0 .. k - 1`, and weights that are NaN.
   }];
-  // A comparison for each of the chosen, and what softmax takes.
-  let flops = "rows * count * (k + 3)";
+  // A comparison for each of the chosen, experts and groups, and what softmax
+  // takes.
+  let flops = "rows * (count * (k + 3) + groups * groups_of_row)";
 }
 
 def DispatchRowsBody : Body<"dispatch_rows",

@@ -60,3 +60,20 @@ def PagedAttentionBody : Body<"paged_attention",
   // plan says nothing.
   let flops = "2 * rows * step_rows * group * (head_dim + value_dim)";
 }
+
+def PagedLatentAttentionBody : Body<"paged_latent_attention",
+    (takes Writes<["rows", "group * value_dim"]>:$out, Stride:$out_stride,
+           Reads<["rows", "group * head_dim"]>:$q, Stride:$q_stride,
+           StoredInput<ReadsState<"step_rows", "key_row">>:$keys, Count:$key_page_stride,
+           ReadsIntegers<["rows"]>:$positions, ReadsIntegers<["rows"]>:$sequences,
+           ReadsIntegers<["page_count"]>:$pages, Count:$page_count,
+           Count:$line, Count:$step_rows, Count:$rows, Count:$group, Count:$head_dim,
+           Count:$value_dim, Count:$key_row,
+           Number:$scale, Number:$softcap, Count:$window, Scratch:$scratch)> {
+  let description = [{
+    `paged_attention` whose values are the first `value_dim` elements of keys, with neither
+    gate nor sinks. `scratch` has room for 64 rows of values more.
+  }];
+  let variants = StateVariants;
+  let flops = "2 * rows * step_rows * group * (head_dim + value_dim)";
+}

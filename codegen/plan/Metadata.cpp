@@ -75,7 +75,8 @@ static json sourceToJson(SourceAttr source) {
        {std::pair<const char *, mlir::Attribute>{"blocks", source.getBlocks()},
         {"plus", source.getPlus()},
         {"shards", source.getShards()},
-        {"experts", source.getExperts()}})
+        {"experts", source.getExperts()},
+        {"inputs", source.getInputs()}})
     if (value)
       result[key] = toJson(value);
   return result;

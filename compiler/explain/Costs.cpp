@@ -365,6 +365,9 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
         window = part.window();
       else if (auto paged = bodies::dynCall<bodies::PagedAttentionCall>(call))
         window = paged.window();
+      else if (auto latent =
+                   bodies::dynCall<bodies::PagedLatentAttentionCall>(call))
+        window = latent.window();
       if (window)
         for (ArrayRef<int64_t> task : tasksOf(phase, step))
           costs.attentionFlops[valueAt(window, task, symbols)] +=

@@ -256,15 +256,18 @@ def Event_SourceAttr : Event_Attr<"Source", "source"> {
     `names` are alternatives, in order of preference; `{layer}` stands for the
     layer's number, `{layer+2}` for two more. `shape` is what the checkpoint has,
     `transposed` as inputs by outputs. `blocks` is a size, a stride and an offset,
-    where of every `stride` outputs only a block is meant; `plus` is added to each
-    element. With `shards` ranks have parts. With `experts`, a shard of their
+    where of every `stride` outputs only a block is meant, and maybe `pairs`, in runs of
+    which halves are stored in turn; `plus` is added to each
+    element. With `shards` ranks have parts. With `inputs`, a first one and a number,
+    only these of a rank's are meant. With `experts`, a shard of their
     number, `{expert+2}` stands for the third of the experts that a rank has.
   }];
   let parameters = (ins "::mlir::ArrayAttr":$names, ArrayRefParameter<"int64_t">:$shape,
                         "bool":$transposed, OptionalParameter<"::mlir::DenseI64ArrayAttr">:$blocks,
                         OptionalParameter<"::mlir::FloatAttr">:$plus,
                         OptionalParameter<"::mlir::ArrayAttr">:$shards,
-                        OptionalParameter<"::baton::event::ShardAttr">:$experts);
+                        OptionalParameter<"::baton::event::ShardAttr">:$experts,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$inputs);
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The first of its names.

@@ -267,7 +267,7 @@ StringRef SourceAttr::getName() const {
 Attribute SourceAttr::parse(AsmParser &parser, Type) {
   ArrayAttr names, shards;
   SmallVector<int64_t> shape;
-  DenseI64ArrayAttr blocks;
+  DenseI64ArrayAttr blocks, inputs;
   FloatAttr plus;
   ShardAttr experts;
   if (parser.parseLess() || parser.parseAttribute(names) || parser.parseColon())
@@ -285,6 +285,8 @@ Attribute SourceAttr::parse(AsmParser &parser, Type) {
        parser.parseAttribute(shards)) ||
       (succeeded(parser.parseOptionalKeyword("experts")) &&
        parser.parseAttribute(experts)) ||
+      (succeeded(parser.parseOptionalKeyword("inputs")) &&
+       parser.parseAttribute(inputs)) ||
       parser.parseGreater())
     return {};
   auto isText = [](Attribute name) { return mlir::isa<StringAttr>(name); };
@@ -294,7 +296,7 @@ Attribute SourceAttr::parse(AsmParser &parser, Type) {
     return {};
   }
   return get(parser.getContext(), names, shape, transposed, blocks, plus,
-             shards, experts);
+             shards, experts, inputs);
 }
 
 void SourceAttr::print(AsmPrinter &printer) const {
@@ -310,6 +312,8 @@ void SourceAttr::print(AsmPrinter &printer) const {
     printer << " shards " << getShards();
   if (getExperts())
     printer << " experts " << getExperts();
+  if (getInputs())
+    printer << " inputs " << getInputs();
   printer << '>';
 }
 

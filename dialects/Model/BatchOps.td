@@ -54,7 +54,7 @@ def Model_PagedAttentionOp : Model_Op<"paged_attention", [Pure, AttrSizedOperand
 
     **Constraints:**
     - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`; all f32
-    - k and v are made by `model.paged_append`, and stored alike
+    - k and v are made by `model.paged_append`, and stored alike; or v is a slice of k, its first E elements
     - G divides H
     - the gate is `rows x H` or `rows x H x E`, sinks are `H x f32`
     - positions and sequences are `rows x i32`, pages a vector of i32
@@ -70,6 +70,10 @@ def Model_PagedAttentionOp : Model_Op<"paged_attention", [Pure, AttrSizedOperand
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $positions `,` $sequences `,` $pages (`gate` $gate^)? (`sinks` $sinks^)?
     attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether v is the first part of k: one state has both.
+    bool hasOneState();
   }];
   let hasVerifier = 1;
 }

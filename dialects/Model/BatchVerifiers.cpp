@@ -15,15 +15,17 @@ LogicalResult PagedAppendOp::verify() {
 LogicalResult PagedAttentionOp::verify() {
   if (failed(verifyAttention(*this, kRows)) || failed(verifyAttended(*this)))
     return failure();
-  for (auto [name, value] :
-       {std::pair<StringRef, Value>{"k", getK()}, {"v", getV()}})
-    if (!value.getDefiningOp<PagedAppendOp>())
-      return emitOpError() << name << " is made by no model.paged_append";
-  Stored keys = getK().getDefiningOp<PagedAppendOp>().getStored(),
-         values = getV().getDefiningOp<PagedAppendOp>().getStored();
-  if (keys != values)
-    return emitOpError() << "k is stored as " << stringifyStored(keys)
-                         << " and v as " << stringifyStored(values);
+  auto keys = getK().getDefiningOp<PagedAppendOp>(),
+       values = getV().getDefiningOp<PagedAppendOp>();
+  if (!keys)
+    return emitOpError() << "k is made by no model.paged_append";
+  if (!values && !hasOneState())
+    return emitOpError()
+           << "v is made by no model.paged_append, nor the first part of k";
+  if (values && keys.getStored() != values.getStored())
+    return emitOpError() << "k is stored as "
+                         << stringifyStored(keys.getStored()) << " and v as "
+                         << stringifyStored(values.getStored());
   if (failed(expectIndices(*this, "positions", getPositions())) ||
       failed(expectIndices(*this, "sequences", getSequences())) ||
       failed(expectRank(*this, "pages", getPages(), 1)) ||
@@ -32,6 +34,12 @@ LogicalResult PagedAttentionOp::verify() {
   if (!typeOf(getPages()).getElementType().isInteger(32))
     return emitOpError() << "pages are not i32";
   return success();
+}
+
+bool PagedAttentionOp::hasOneState() {
+  auto slice = getV().getDefiningOp<SliceOp>();
+  return slice && slice.getX() == getK() && slice.getAxis() == 2 &&
+         slice.getOffset() == 0;
 }
 
 static LogicalResult expectBatch(Operation *op) {

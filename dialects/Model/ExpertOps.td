@@ -25,7 +25,10 @@ def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_Adjoint]> {
   let description = [{
     A row's scores are the softmax of its logits, or their sigmoids. Its experts are
     those with the `k` largest scores, or, with `bias`, scores plus bias; of equal ones
-    the lower number comes first. `experts` lists them in ascending order, `weights`
+    the lower number comes first. With `groups` experts are in so many groups, those
+    of one behind one another, and only experts of a row's `groups_of_row` best are
+    taken. A group is as good as its best expert, or with `best_two` as the sum of its
+    best two; of equal ones the lower number comes first. `experts` lists them in ascending order, `weights`
     their scores, divided by their sum with `normalize`, times `factor`. A row
     whose logits are no numbers has the experts 0 to k - 1, with weights that are
     none.
@@ -34,10 +37,13 @@ def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_Adjoint]> {
     - logits are `rows x E x f32`, bias is `E x f32`
     - experts are `rows x k x i32`, weights `rows x k x f32`; k is 1 to E, at most 64
     - the factor is finite
+    - groups, at most 64, divide E; of a row's groups, 1 to groups, there are k experts; with `best_two` a group has at least 2
   }];
   let arguments = (ins Model_TensorType:$logits, Optional<Model_TensorType>:$bias,
                        DefaultValuedAttr<Model_ScoringAttr, "::baton::model::Scoring::softmax">:$scoring,
-                       UnitAttr:$normalize, DefaultValuedAttr<F32Attr, "1.0f">:$factor);
+                       UnitAttr:$normalize, DefaultValuedAttr<F32Attr, "1.0f">:$factor,
+                       DefaultValuedAttr<I64Attr, "1">:$groups,
+                       DefaultValuedAttr<I64Attr, "1">:$groups_of_row, UnitAttr:$best_two);
   let results = (outs Model_TensorType:$experts, Model_TensorType:$weights);
   let hasVerifier = 1;
 }

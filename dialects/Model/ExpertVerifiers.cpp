@@ -76,6 +76,19 @@ LogicalResult RouteOp::verify() {
                          << std::min(logits[1], kMostExpertsOfRow);
   if (failed(expectNumbers(*this, "weights", getWeights(), {kRows, k})))
     return failure();
+  const int64_t groups = getGroups(), ofRow = getGroupsOfRow();
+  if (groups < 1 || groups > kMostGroups)
+    return emitOpError() << groups << " groups, expected 1 to " << kMostGroups;
+  if (logits[1] % groups)
+    return emitOpError() << groups << " groups do not divide " << logits[1]
+                         << " experts";
+  const int64_t ofGroup = logits[1] / groups;
+  if (ofRow < 1 || ofRow > groups || ofRow * ofGroup < k)
+    return emitOpError() << ofRow << " groups of a row, of " << ofGroup
+                         << " experts each, expected 1 to " << groups
+                         << " with " << k << " experts";
+  if (getBestTwo() && ofGroup < 2)
+    return emitOpError() << "a group of one expert has no best two";
   return expectFinite(*this, "the factor", getFactor());
 }
 

@@ -32,9 +32,13 @@ constexpr int64_t kMostBiases = 1024;
 constexpr char kExpert[] = "{expert}";
 /// Experts that one row may have, and that there may be.
 constexpr int64_t kMostExpertsOfRow = 64, kMostExperts = 4096;
+/// Groups that experts may be in.
+constexpr int64_t kMostGroups = 64;
 /// Outputs of an expert's products come in multiples of so many: experts lie
 /// one behind the other in whole panels of weights.
 constexpr int64_t kExpertOutputs = 16;
+/// A head of `model.head_linear` has a multiple of so many.
+constexpr int64_t kHeadOutputs = 16;
 
 /// Words of a mask of tokens, which has a bit for each.
 constexpr int64_t maskWords(int64_t vocabulary) {

@@ -354,7 +354,15 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     With `blocks = [size, stride, offset]` the checkpoint stores a taller tensor,
     of which this one is every `stride`-th block: row `i` is stored row
     `i / size * stride + offset + i % size`. So parts of a fused projection are
-    parameters of their own, laid out as the program wants them.
+    parameters of their own, laid out as the program wants them. A fourth number
+    `pairs` says that of every so many of these rows the two halves are stored in
+    turn: row `i` of them is stored as row `i % (pairs / 2) * 2 + i / (pairs / 2)`
+    (rotary pairs that lie side by side).
+
+    With `heads = [stride, offset]` the checkpoint stores a matrix, of which each
+    index h of dimension 0 is a part: element [h, n, k] is stored in row
+    `h * stride + offset + n`, column k; or, transposed, in row `h * stride + offset
+    + k`, column n.
 
     Of names with `{expert}` index e of dimension 0 is the tensor of expert e; that is
     a vector or a matrix, and what is said of the dimensions of others is said of its.
@@ -368,10 +376,11 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     **Constraints:**
     - there is at least one name, none empty
     - the type is static, with floating-point elements
-    - `transposed` needs two dimensions, besides that of experts
+    - `transposed` needs two dimensions, besides that of experts or heads
     - `{layer}` occurs only inside a stack
     - `{expert}` is in all names or in none, and needs one or two dimensions more; of tensors that are transposed or in blocks shards have whole experts
-    - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block
+    - `blocks` has three numbers: a size that divides dimension 0, a stride, and an offset that leaves room for a block; and may have an even fourth one, which divides the size
+    - `heads` needs three dimensions, and neither blocks nor experts: a stride, and an offset that leaves room for a head; shards have whole heads, equally many each
     - `plus` is finite, and not zero only for one dimension
     - a shard is of a dimension, over axes that no other one is over, at least one
     - units are not negative, for blocks of at least 1 index, as many as the extent has
@@ -380,6 +389,7 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
   }];
   let arguments = (ins StrArrayAttr:$sources, UnitAttr:$transposed,
                        OptionalAttr<DenseI64ArrayAttr>:$blocks,
+                       OptionalAttr<DenseI64ArrayAttr>:$heads,
                        DefaultValuedAttr<F32Attr, "0.0f">:$plus,
                        OptionalAttr<TypedArrayAttrBase<Model_ShardAttr, "an array of shards">>:$shards);
   let results = (outs Model_TensorType:$result);
@@ -394,6 +404,8 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     ::llvm::SmallVector<int64_t> getStoredShape();
     /// Whether each expert has a tensor of its own.
     bool isOfExperts();
+    /// Whether dimension 0 is that of experts or heads.
+    bool isOfSeveral() { return getHeads() || isOfExperts(); }
     /// Axes over which ranks have different parts.
     ::llvm::SmallVector<::mlir::Attribute> getShardAxes();
   }];
@@ -456,6 +468,22 @@ def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments, Model_P
     $x `,` $weight (`bias` $bias^)? (`norm_weight` $norm_weight^)? (`norm_bias` $norm_bias^)?
     (`residual` $residual^)? attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
+}
+
+def Model_HeadLinearOp : Model_PlainOp<"head_linear"> {
+  let summary = "x · weightᵀ, each head by its own weight";
+  let description = [{
+    `result[r, h] = weight[h] · x[r, h]`: what attention to compressed states has
+    before and behind it, where each head has a part of one matrix (DeepSeek-V2,
+    2024).
+
+    **Constraints:**
+    - x is `rows x H x K x f32`, the result `rows x H x N x f32`
+    - the weight is static `H x N x K`, N a multiple of 16
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight);
+  let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }
 
@@ -577,6 +605,19 @@ def Model_RopeOp : Model_PlainOp<"rope", [Pure, Model_Adjoint]> {
   let hasVerifier = 1;
 }
 
+def Model_JoinHeadsOp : Model_PlainOp<"join_heads"> {
+  let summary = "elements of each head, behind those of another value";
+  let description = [{
+    `result[r, h] = [front[r, h], back[r, h]]`
+
+    **Constraints:**
+    - front is `rows x H x A`, back `rows x H x B`, the result `rows x H x (A + B)`, all f32
+  }];
+  let arguments = (ins Model_TensorType:$front, Model_TensorType:$back);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 def Model_KvAppendOp : Model_PlainOp<"kv_append", []> {
   let summary = "appends this step's rows to a state and reads all of it";
   let description = [{
@@ -614,7 +655,8 @@ def Model_AttentionOp : Model_Op<"attention", [Pure, AttrSizedOperandSegments]> 
     when softcap is not 0. Query head h reads key/value head h / (H / G). With
     `gate`, the result is gated as by `model.gate`; `sinks` are those of
     `model.softmax`, one for each query head. attention-fusion makes it from its
-    primitive form.
+    primitive form. Where v is a slice of k, one state is both: its rows are then
+    stored row by row.
 
     **Constraints:**
     - q is `rows x H x D`, k is `kv x G x D`, v is `kv x G x E`; the result is `rows x H x E`; all f32

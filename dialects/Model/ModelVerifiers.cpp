@@ -219,10 +219,12 @@ static LogicalResult verifyBlocksOfWeights(ParameterOp op) {
   auto quantized = dyn_cast<QuantizedType>(type.getElementType());
   if (!quantized)
     return success();
-  if (type.getRank() != 2 && !op.isOfExperts())
+  if (type.getRank() != 2 && !op.isOfSeveral())
     return op.emitOpError() << "is quantised, but no matrix";
   const StringRef formats = quantized.getFormats();
   const int64_t inputs = blocks::block_inputs({formats.data(), formats.size()});
+  if (op.getHeads() && op.getTransposed())
+    return op.emitOpError() << "is quantised, and transposed head by head";
   const int64_t own = type.getShape().back();
   if (own % inputs)
     return op.emitOpError() << "has " << own << " inputs, no whole blocks of "
@@ -255,6 +257,30 @@ static LogicalResult verifyExperts(ParameterOp op) {
   return success();
 }
 
+static LogicalResult verifyHeads(ParameterOp op) {
+  std::optional<ArrayRef<int64_t>> heads = op.getHeads();
+  if (!heads)
+    return success();
+  if (op.getBlocks() || op.isOfExperts())
+    return op.emitOpError() << "heads have neither blocks nor experts";
+  ArrayRef<int64_t> shape = shapeOf(op.getResult());
+  if (heads->size() != 2 || shape.size() != 3)
+    return op.emitOpError() << "heads are a stride and an offset, of three "
+                               "dimensions";
+  const int64_t stride = (*heads)[0], offset = (*heads)[1],
+                rows = shape[op.getTransposed() ? 2 : 1];
+  int64_t stored;
+  if (offset < 0 || stride < rows || offset > stride - rows ||
+      __builtin_mul_overflow(op.getWholeShape()[0], stride, &stored))
+    return op.emitOpError() << "a head of " << rows << " rows at " << offset
+                            << " does not fit into " << stride;
+  if (op.getShards())
+    for (auto shard : op.getShardsAttr().getAsRange<ShardAttr>())
+      if (shard.getDimension() != 0 || !shard.getUnits().empty())
+        return op.emitOpError() << "ranks have whole heads, equally many each";
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   if (getSources().empty())
     return emitOpError() << "names no tensor";
@@ -271,15 +297,18 @@ LogicalResult ParameterOp::verify() {
       failed(verifyBlocksOfWeights(*this)) || failed(verifyExperts(*this)))
     return failure();
   // Of experts' tensors what follows is said of each.
-  const unsigned first = isOfExperts();
+  const unsigned first = isOfSeveral();
   if (getTransposed() && shapeOf(getResult()).size() != 2 + first)
     return emitOpError() << "transposed needs two dimensions";
   if (getShards() && failed(verifyShards(*this)))
     return failure();
+  if (failed(verifyHeads(*this)))
+    return failure();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks()) {
-    if (blocks->size() != 3 || shapeOf(getResult()).empty())
+    if ((blocks->size() != 3 && blocks->size() != 4) ||
+        shapeOf(getResult()).empty())
       return emitOpError() << "blocks are a size, a stride and an offset of "
-                              "rows";
+                              "rows, and may be in pairs";
     int64_t rows = getWholeShape()[first];
     int64_t size = (*blocks)[0], stride = (*blocks)[1], offset = (*blocks)[2];
     if (size < 1 || rows % size)
@@ -290,6 +319,10 @@ LogicalResult ParameterOp::verify() {
         __builtin_mul_overflow(rows / size, stride, &stored))
       return emitOpError() << "a block of " << size << " rows at " << offset
                            << " does not fit into " << stride;
+    if (blocks->size() == 4 &&
+        ((*blocks)[3] < 2 || (*blocks)[3] % 2 || size % (*blocks)[3]))
+      return emitOpError() << "pairs in runs of " << (*blocks)[3]
+                           << " rows do not make blocks of " << size;
   }
   if (!getPlus().isZero() && shapeOf(getResult()).size() != 1)
     return emitOpError() << "plus needs one dimension";
@@ -298,6 +331,8 @@ LogicalResult ParameterOp::verify() {
 
 SmallVector<int64_t> ParameterOp::getStoredShape() {
   SmallVector<int64_t> shape = getWholeShape();
+  if (std::optional<ArrayRef<int64_t>> heads = getHeads())
+    return {shape[0] * (*heads)[0], shape[getTransposed() ? 1 : 2]};
   const unsigned first = isOfExperts();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks())
     shape[first] = shape[first] / (*blocks)[0] * (*blocks)[1];
@@ -340,6 +375,26 @@ LogicalResult PositionEmbeddingOp::verify() {
                            << " positions, fewer than the program's max_seq "
                            << program.getMaxSeq();
   return success();
+}
+
+LogicalResult HeadLinearOp::verify() {
+  if (failed(expectHeads(*this, "x", getX())) ||
+      failed(expectRank(*this, "the weight", getWeight(), 3)) ||
+      failed(expectStatic(*this, "the weight", getWeight())) ||
+      failed(expectWeight(*this, "the weight", getWeight())))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(getX()), weight = shapeOf(getWeight());
+  if (x[0] != kRows || weight[0] != x[1] || weight[2] != x[2])
+    return emitOpError() << "x has shape " << text(x) << " and the weight "
+                         << text(weight)
+                         << ", expected [rows, H, K] and [H, N, K]";
+  if (weight[1] % kHeadOutputs)
+    return emitOpError() << "a head has " << weight[1]
+                         << " outputs, expected a multiple of " << kHeadOutputs;
+  if (failed(expectShape(*this, "the result", getResult(),
+                         {kRows, x[1], weight[1]})))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
 }
 
 /// The operands of a normalisation at the start of a linear.
@@ -481,6 +536,21 @@ LogicalResult RopeTableOp::verify() {
 
 LogicalResult RopeOp::verify() {
   return verifyRope(*this, getX(), getTable(), getResult());
+}
+
+LogicalResult JoinHeadsOp::verify() {
+  for (auto [name, value] :
+       {std::pair<StringRef, Value>{"front", getFront()}, {"back", getBack()}})
+    if (failed(expectHeads(*this, name, value)))
+      return failure();
+  ArrayRef<int64_t> front = shapeOf(getFront()), back = shapeOf(getBack());
+  if (front[0] != kRows || back[0] != kRows || front[1] != back[1])
+    return emitOpError() << "front has shape " << text(front) << " and back "
+                         << text(back) << ", expected rows of as many heads";
+  if (failed(expectShape(*this, "the result", getResult(),
+                         {kRows, front[1], front[2] + back[2]})))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
 }
 
 LogicalResult KvAppendOp::verify() {

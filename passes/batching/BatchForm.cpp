@@ -77,12 +77,25 @@ void BatchFormer::attendToPages() {
   }
   for (auto op : program.all<AttentionOp>()) {
     rewriter.setInsertionPoint(op);
+    // A part of a state is one of the step's rows, as the state is.
+    Value values = op.getV();
+    if (auto slice = values.getDefiningOp<SliceOp>();
+        slice && slice.getX() == op.getK()) {
+      SmallVector<int64_t> shape(typeOf(values).getShape());
+      shape[0] = kRows;
+      values = rewriter.create<SliceOp>(
+          slice.getLoc(), typeOf(values).withShape(shape), op.getK(),
+          slice.getAxisAttr(), slice.getOffsetAttr());
+    }
     auto paged = rewriter.create<PagedAttentionOp>(
-        op.getLoc(), op.getType(), op.getQ(), op.getK(), op.getV(), positions,
+        op.getLoc(), op.getType(), op.getQ(), op.getK(), values, positions,
         sequenceOfRow, pages, op.getGate(), op.getSinks(), op.getScaleAttr(),
         op.getSoftcapAttr(), op.getWindowAttr());
     paged->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    auto slice = op.getV().getDefiningOp<SliceOp>();
     rewriter.replaceOp(op, paged);
+    if (slice && slice->use_empty())
+      rewriter.eraseOp(slice);
     ++attentions;
   }
 }
@@ -157,11 +170,18 @@ LogicalResult BatchFormer::returnHiddenStates() {
   return success();
 }
 
+/// What attention reads as its values alone.
+static bool isPartOfState(Operation *op) {
+  return isa<SliceOp>(op) && llvm::all_of(op->getUsers(), [](Operation *user) {
+           return isa<PagedAttentionOp>(user);
+         });
+}
+
 /// That nothing is left which takes all positions to be of one sequence.
 LogicalResult BatchFormer::expectNoPast() {
   WalkResult result = program.walk([](Operation *op) {
     bool readsState = false;
-    if (!isa<PagedAttentionOp>(op))
+    if (!isa<PagedAttentionOp>(op) && !isPartOfState(op))
       for (Value operand : op->getOperands())
         readsState |= bool(operand.getDefiningOp<PagedAppendOp>());
     bool hasPositions = llvm::any_of(op->getResults(), [](Value value) {

@@ -589,7 +589,8 @@ static constexpr PagedOperand kPagedOperands[] = {
     {bodies::Kind::append_key_pages, "state", "page_stride", "slots"},
     {bodies::Kind::append_value_pages, "state", "page_stride", "slots"},
     {bodies::Kind::paged_attention, "keys", "key_page_stride", ""},
-    {bodies::Kind::paged_attention, "values", "value_page_stride", ""}};
+    {bodies::Kind::paged_attention, "values", "value_page_stride", ""},
+    {bodies::Kind::paged_latent_attention, "keys", "key_page_stride", ""}};
 
 /// An address in a state in pages says nothing of rows: only bodies that find
 /// them by the state's slots take it, and these take nothing else.

@@ -108,24 +108,70 @@ ExpertShards::ExpertShards(model::ParameterOp parameter) {
     shards = ArrayAttr::get(parameter.getContext(), ofTensor);
 }
 
+namespace {
+/// Heads' parts of one matrix: rows of it in blocks, or, transposed, each
+/// head's inputs.
+struct HeadParts {
+  int64_t own, stride, offset, outputs, inputs;
+  DenseI64ArrayAttr blocks;
+  ArrayAttr shards;
+
+  explicit HeadParts(model::ParameterOp parameter);
+  DenseI64ArrayAttr inputsOf(int64_t head) const {
+    return DenseI64ArrayAttr::get(blocks.getContext(),
+                                  {head * stride + offset, inputs});
+  }
+};
+} // namespace
+
+HeadParts::HeadParts(model::ParameterOp parameter) {
+  ArrayRef<int64_t> shape = typeOf(parameter.getResult()).getShape();
+  own = shape[0], outputs = shape[1], inputs = shape[2];
+  stride = (*parameter.getHeads())[0], offset = (*parameter.getHeads())[1];
+  blocks =
+      DenseI64ArrayAttr::get(parameter.getContext(), {outputs, stride, offset});
+  if (!parameter.getShards())
+    return;
+  // In rows of the whole matrix, which are its inputs where it is transposed.
+  const bool transposed = parameter.getTransposed();
+  SmallVector<Attribute> ofRows;
+  for (auto shard : parameter.getShardsAttr().getAsRange<model::ShardAttr>())
+    ofRows.push_back(event::ShardAttr::get(
+        parameter.getContext(), transposed ? 1 : 0,
+        shard.getExtent() * (transposed ? stride : outputs), shard.getAxes(),
+        IntegerAttr(), ArrayAttr()));
+  shards = ArrayAttr::get(parameter.getContext(), ofRows);
+}
+
 WeightSources Tiler::sourcesOf(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
   auto add = [&](model::ParameterOp part, ArrayAttr names,
                  ArrayRef<int64_t> shape, ArrayAttr shards,
-                 event::ShardAttr experts) {
+                 event::ShardAttr experts, DenseI64ArrayAttr blocks,
+                 DenseI64ArrayAttr inputs = {}) {
     parts.push_back(event::SourceAttr::get(
-        plan.context(), names, shape, part.getTransposed(),
-        part.getBlocksAttr(),
+        plan.context(), names, shape, part.getTransposed(), blocks,
         part.getPlus().isZero() ? FloatAttr() : part.getPlusAttr(), shards,
-        experts));
+        experts, inputs));
   };
   for (Value weight : weights)
     for (model::ParameterOp part : partsOf(weight)) {
       SmallVector<int64_t> shape = part.getStoredShape();
+      if (part.getHeads()) {
+        const HeadParts heads(part);
+        if (!part.getTransposed())
+          add(part, part.getSources(), shape, heads.shards, {}, heads.blocks);
+        else
+          for (int64_t i = 0; i < heads.own; ++i)
+            add(part, part.getSources(), shape, heads.shards, {}, {},
+                heads.inputsOf(i));
+        continue;
+      }
       if (!part.isOfExperts()) {
         add(part, part.getSources(), shape,
-            part.getShards() ? describeShards(part) : ArrayAttr(), {});
+            part.getShards() ? describeShards(part) : ArrayAttr(), {},
+            part.getBlocksAttr());
         continue;
       }
       ExpertShards cut(part);
@@ -135,7 +181,7 @@ WeightSources Tiler::sourcesOf(ValueRange weights) const {
         if (cut.experts)
           expert = "{expert+" + expert + "}";
         add(part, sourcesOfExpert(part, expert), ArrayRef(shape).drop_front(),
-            cut.shards, cut.experts);
+            cut.shards, cut.experts, part.getBlocksAttr());
       }
     }
   WeightSources sources{builder.getArrayAttr(parts), {}, {}};

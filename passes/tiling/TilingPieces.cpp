@@ -56,6 +56,21 @@ void tasks::appendMemref(PhaseBuilder &phase, const View &view, const Box &box,
     operands.push_back(phase.stride(view, d));
 }
 
+int64_t tasks::headsOfTask(int64_t heads) {
+  constexpr int64_t most = 8;
+  int64_t own = std::min(heads, most);
+  while (heads % own)
+    --own;
+  return own;
+}
+
+int64_t tasks::headSharers(Value k, Value v, int64_t heads) {
+  auto slice = v.getDefiningOp<model::SliceOp>();
+  if (!slice || slice.getX() != k || model::typeOf(k).getDimension(1) != 1)
+    return 1;
+  return heads / headsOfTask(heads);
+}
+
 static int64_t rowsOf(model::StepTensorType type) {
   return type.getDimension(*rowDimension(type));
 }

@@ -34,6 +34,14 @@ mlir::LogicalResult expectAdjacentHeads(mlir::Operation *op,
 int64_t attentionScratch(int64_t rows, int64_t group, int64_t width,
                          int64_t valueWidth);
 
+/// Heads that a task takes together, of as many as workers may share: a
+/// divisor, 8 at most.
+int64_t headsOfTask(int64_t heads);
+
+/// Tasks that share the query heads of attention: several where all attend to
+/// one state, which would be one task's otherwise.
+int64_t headSharers(mlir::Value k, mlir::Value v, int64_t heads);
+
 /// A phase over tiles of a value's rows.
 struct RowTiles {
   int64_t size;

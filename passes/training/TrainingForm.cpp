@@ -202,6 +202,9 @@ LogicalResult Former::run() {
   for (Operation *op : program.all<GatedLinearOp>())
     return op->emitOpError()
            << "cannot be trained: training-form comes before linear-grouping";
+  for (Operation *op : program.all<HeadLinearOp>())
+    return op->emitOpError() << "cannot be trained: attention to compressed "
+                                "rows has no adjoint";
   addArguments();
   seeAllRows();
   program.readPositions(positions);

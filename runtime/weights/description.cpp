@@ -71,6 +71,21 @@ void name_experts(const std::string &name, std::vector<std::string> &sources,
   }
 }
 
+/// Of a rank's inputs only some.
+void take_inputs(const std::string &name, ParameterPart &part,
+                 const nlohmann::json &inputs) {
+  if (inputs.size() != 2 || !is_count(inputs[0]) || !is_count(inputs[1]) ||
+      part.shape.size() != 2)
+    fail(name, "has inputs that are no first one and number of a matrix");
+  const uint64_t first = inputs[0], count = inputs[1];
+  if (count == 0 || first > part.own_inputs.count ||
+      count > part.own_inputs.count - first)
+    fail(name,
+         "has inputs that do not fit its shape " + shape_text(part.shape));
+  part.own_inputs = {part.own_inputs.begin + first, count};
+  part.room_inputs = count;
+}
+
 ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
                          const Mesh &mesh, uint32_t rank) {
   ParameterPart result;
@@ -90,13 +105,16 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
       if (!is_count(number) || number.get<uint64_t>() >> 48)
         fail(name,
              "has blocks that are not made of small non-negative integers");
-    if (blocks->size() != 3)
+    if (blocks->size() != 3 && blocks->size() != 4)
       fail(name, "has blocks that are no size, stride and offset");
     result.blocks = {(*blocks)[0], (*blocks)[1], (*blocks)[2]};
+    if (blocks->size() == 4)
+      result.blocks.pairs = (*blocks)[3];
     const OutputBlocks &taken = result.blocks;
     if (result.shape.empty() || taken.size == 0 ||
         taken.offset + taken.size > taken.stride ||
-        result.stored_outputs() % taken.stride)
+        result.stored_outputs() % taken.stride || taken.pairs % 2 ||
+        (taken.pairs && taken.size % taken.pairs))
       fail(name,
            "has blocks that do not fit its shape " + shape_text(result.shape));
   }
@@ -104,6 +122,8 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
   // Other shapes are refused by the parameter.
   if (result.shape.size() == 1 || result.shape.size() == 2)
     cut_part(name, result, part.value("shards", nlohmann::json()), mesh, rank);
+  if (auto inputs = part.find("inputs"); inputs != part.end())
+    take_inputs(name, result, *inputs);
   return result;
 }
 

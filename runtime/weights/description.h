@@ -22,8 +22,10 @@
 //
 // A part may have "blocks": [size, stride, offset], when of the tensor that the
 // checkpoint holds (its "shape") only every stride-th block of `size` outputs
-// is meant, `offset` outputs into the stride; and a vector's part "plus", a
-// number that is added to each element. Of several ranks each may have a part
+// is meant, `offset` outputs into the stride, and a fourth number "pairs" (see
+// packing.h); and a vector's part "plus", a number that is added to each
+// element. With "inputs": [first, count] only these inputs of a matrix are
+// meant, of those that a rank has. Of several ranks each may have a part
 // of it: "shards" (comm/shards.h) of its outputs, dimension 0, and inputs.
 // Sizes of the parameter are those of the parts. With "experts", a shard of
 // their number, `{expert+2}` stands for the third of those that a rank has.

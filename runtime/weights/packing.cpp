@@ -61,10 +61,19 @@ void pack_segment(const PanelPart &part, const PanelSegment &segment,
       for (uint64_t i = 0, run; i < lanes; i += run) {
         uint64_t output = cut.first_output + segment.output + i;
         run = std::min(lanes - i, part.blocks.adjacent(output));
-        convert(part.data + ((cut.first_input + row) * part.stored_outputs +
-                             part.blocks.stored(output)) *
-                                bytes_of(part.type),
-                panel + row * panel_lanes + segment.lane + i, run);
+        Element *place = panel + row * panel_lanes + segment.lane + i;
+        const uint64_t input = cut.first_input + row,
+                       stored = part.blocks.stored(output);
+        if (!is_quantised(part.type)) {
+          convert(part.data + (input * part.stored_outputs + stored) *
+                                  bytes_of(part.type),
+                  place, run);
+          continue;
+        }
+        float numbers[panel_lanes];
+        dequantise(*part.quantised, part.stored_outputs, input, stored, run,
+                   numbers);
+        convert(numbers, place, run);
       }
     return;
   }

@@ -33,18 +33,31 @@ inline uint64_t panel_count(uint64_t n, bool interleave) {
   return (n + panel_lanes - 1) / panel_lanes;
 }
 
+/// Where the rows of heads, of which the two halves' are stored in turn, are.
+inline uint64_t paired_row(uint64_t row, uint64_t paired_rows) {
+  if (paired_rows == 0)
+    return row;
+  const uint64_t place = row % paired_rows, half = paired_rows / 2;
+  return row - place + place % half * 2 + place / half;
+}
+
 /// Which of the stored outputs are meant: of every `stride` the `size` from
-/// `offset` on. By default, all.
+/// `offset` on. By default, all. In runs of `pairs` of those, if that is not 0,
+/// the two halves are stored in turn.
 struct OutputBlocks {
   uint64_t size = 1;
   uint64_t stride = 1;
   uint64_t offset = 0;
+  uint64_t pairs = 0;
 
   uint64_t stored(uint64_t output) const {
+    output = paired_row(output, pairs);
     return output / size * stride + offset + output % size;
   }
   /// Outputs from this one on that are stored side by side.
   uint64_t adjacent(uint64_t output) const {
+    if (pairs)
+      return 1;
     return size == stride ? UINT64_MAX : size - output % size;
   }
 };
@@ -75,14 +88,6 @@ struct PanelPart {
   /// The tensor, where its type is quantised.
   const Tensor *quantised = nullptr;
 };
-
-/// Where the rows of heads, of which the two halves' are stored in turn, are.
-inline uint64_t paired_row(uint64_t row, uint64_t paired_rows) {
-  if (paired_rows == 0)
-    return row;
-  const uint64_t place = row % paired_rows, half = paired_rows / 2;
-  return row - place + place % half * 2 + place / half;
-}
 
 struct PanelLayout {
   std::vector<PanelPart> parts;

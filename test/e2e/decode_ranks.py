@@ -28,6 +28,11 @@ def logits(path):
     return struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])
 
 
+def read_config(folder):
+    with open(os.path.join(folder, "config.json")) as file:
+        return json.load(file)
+
+
 def axes_of(mesh):
     return dict(axis.split("=") for axis in mesh.split(","))
 
@@ -37,15 +42,17 @@ def sums(mesh):
     return not axes_of(mesh).keys() <= {"pp"}
 
 
-def check_info(one, many, mesh, what):
-    """A rank's memory is said, of each stage where there are some."""
+def check_info(one, many, mesh, what, shares_state):
+    """A rank's memory is said, of each stage where there are some. All heads may share one state, which each
+    rank has."""
+    is_whole = "pp" not in mesh and (shares_state or axes_of(mesh).keys() == {"ep"})
     whole = json.loads(run([one, "info", "--json"]).stdout)["memory"]
     info = json.loads(run([many, "info", "--json"]).stdout)
     places = [stage["memory"] for stage in info["stages"]] if "pp" in mesh else [info["memory"]]
     expect(len(places) == int(axes_of(mesh).get("pp", 1)), f"{what}: {info}")
     for memory in places:
         expect(0 < memory["weights"] < whole["weights"] and memory["activations"] > 0 and
-               0 < memory["kv"] < whole["kv"] + (axes_of(mesh).keys() == {"ep"}),
+               0 < memory["kv"] < whole["kv"] + is_whole,
                f"{what}: {memory}, of one rank {whole}")
     if "tp" not in mesh:
         expect(sum(memory["kv"] for memory in places) == whole["kv"], f"{what}: {places}, of one rank {whole}")
@@ -130,7 +137,7 @@ def test(arguments, scratch):
             bench = json.loads(run([many, "bench", "--brief", "--prefill", 16, "--decode", 4, "--repeat", 1, "--json",
                                     "--quiet"]).stdout)
             expect(bench["decode_tokens_per_s"] > 0, f"{what}: {bench}")
-            check_info(one, many, mesh, what)
+            check_info(one, many, mesh, what, "kv_lora_rank" in read_config(arguments.folder))
             check_job(arguments, path, many, mesh, what, wanted, found)
     refused = run([arguments.batonc, arguments.folder, "--mesh=dp=2", "--quiet", "-o", path("none")], check=False)
     expect(refused.returncode == 1 and "axis dp is for --mode=train" in refused.stderr, f"dp: {refused}")

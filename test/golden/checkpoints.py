@@ -107,6 +107,12 @@ def gpt_oss(**sizes):
     )
 
 
+def deepseek(family, model_type, **options):
+    return decoder(
+        family, model_type, hidden_act="silu", rms_norm_eps=1e-6, num_hidden_layers=3, first_k_dense_replace=1,
+        intermediate_size=56, moe_intermediate_size=16, attention_bias=True, **options)
+
+
 # Together the configurations cover the spellings found in published
 # checkpoints: torch_dtype and dtype, rope_theta and rope_parameters,
 # rope_scaling with type and with rope_type, defaults left out, one stop token,
@@ -388,6 +394,40 @@ CASES = {
         "config": gpt_oss(num_attention_heads=4, num_key_value_heads=4, intermediate_size=32, vocab_size=127),
         "stored": "BF16", "tokens": 110, "eos": 1, "mxfp4": True,
     },
+    "deepseekv2-groups": {
+        # Queries are not compressed; pairs of rotary dimensions lie side by side.
+        "config": deepseek(
+            "DeepseekV2", "deepseek_v2", dtype="float32", hidden_size=48, num_attention_heads=3,
+            num_key_value_heads=3, q_lora_rank=None, kv_lora_rank=32, qk_nope_head_dim=10, qk_rope_head_dim=6,
+            v_head_dim=16, n_routed_experts=9, num_experts_per_tok=3, n_shared_experts=2, topk_method="group_limited_greedy",
+            n_group=3, topk_group=2, routed_scaling_factor=2.5, norm_topk_prob=False, vocab_size=139,
+            rope_theta=10000.0,
+        ),
+        "stored": "F32", "tokens": 130, "eos": 1,
+    },
+    "deepseekv3-yarn": {
+        "config": deepseek(
+            "DeepseekV3", "deepseek_v3", torch_dtype="bfloat16", hidden_size=64, num_attention_heads=4,
+            num_key_value_heads=4, q_lora_rank=24, kv_lora_rank=16, qk_nope_head_dim=14, qk_rope_head_dim=8,
+            v_head_dim=32, n_routed_experts=12, num_experts_per_tok=3, n_shared_experts=1, n_group=4, topk_group=2,
+            routed_scaling_factor=1.5, norm_topk_prob=True, vocab_size=149, rope_interleave=True,
+            max_position_embeddings=512, rope_theta=10000.0,
+            rope_scaling={"type": "yarn", "factor": 4.0, "beta_fast": 8.0, "beta_slow": 1.0, "mscale": 1.0,
+                          "mscale_all_dim": 0.7, "original_max_position_embeddings": 128},
+        ),
+        "stored": "BF16", "tokens": 130, "eos": 1,
+    },
+    "deepseekv3-halves": {
+        # Rotary dimensions in halves, no dense layer, no group.
+        "config": {**deepseek(
+            "DeepseekV3", "deepseek_v3", dtype="float32", hidden_size=32, num_attention_heads=2, num_key_value_heads=2,
+            q_lora_rank=20, kv_lora_rank=48, qk_nope_head_dim=8, qk_rope_head_dim=12,
+            v_head_dim=16, n_routed_experts=6, num_experts_per_tok=2, n_shared_experts=1, n_group=1, topk_group=1,
+            routed_scaling_factor=1.0, norm_topk_prob=False, vocab_size=127, rope_interleave=False,
+            rope_parameters={"rope_theta": 10000.0, "rope_type": "default"},
+        ), "attention_bias": False, "first_k_dense_replace": 0, "num_hidden_layers": 2, "moe_intermediate_size": 32},
+        "stored": "F32", "tokens": 90, "eos": 1,
+    },
     "qwen2moe-shared": {
         "config": decoder(
             "Qwen2Moe", "qwen2_moe", torch_dtype="float32", hidden_size=48,
@@ -473,14 +513,20 @@ def draw_weights(config, seed):
                 value *= residual_gain
         else:
             value = normal / numpy.sqrt(shape[-1])
-            if ".q_proj." in name or ".k_proj." in name:
+            if ".q_proj." in name or ".k_proj." in name or ".q_b_proj." in name:
                 value *= 1.3
+            elif ".kv_a_proj_with_mqa." in name:
+                value *= 1.5
             elif ".qkv_proj." in name:
                 heads = config.num_attention_heads + config.num_key_value_heads
                 value[: heads * config.hidden_size // config.num_attention_heads] *= 1.3
             elif ".o_proj." in name or ".down_proj" in name:
                 value *= residual_gain
         weights[name] = torch.from_numpy(numpy.asarray(value, dtype=numpy.float32))
+    for name, buffer in model.named_buffers():
+        if name.endswith(".e_score_correction_bias"):
+            value = 0.2 * random.standard_normal(tuple(buffer.shape))
+            weights[name] = torch.from_numpy(numpy.asarray(value, dtype=numpy.float32))
     return weights
 
 

@@ -67,11 +67,53 @@ def planted(model, tokens, logits_of):
         return
     yield "gates_and_ups_swapped", rewritten(
         "experts.gate_up_proj", lambda value: torch.roll(value, value.shape[1] // 2, 1))
-    if hasattr(config, "norm_topk_prob"):
+    if config.model_type.startswith("deepseek"):
+        yield from planted_in_deepseek(model, tokens, logits_of, changed, rewritten)
+    if hasattr(config, "norm_topk_prob") and config.model_type != "deepseek_v2":
         yield "other_normalization", changed(lambda config: setattr(config, "norm_topk_prob",
                                                                     not config.norm_topk_prob))
     if hasattr(config, "shared_expert_intermediate_size"):
         yield "shared_expert_without_gate", rewritten("shared_expert_gate.weight", torch.zeros_like)
+
+
+def planted_in_deepseek(model, tokens, logits_of, changed, rewritten):
+    config = model.config
+    groups = config.n_group or 1
+    if groups > 1:
+        yield "one_group_more", changed(lambda config: setattr(config, "topk_group", config.topk_group + 1))
+        yield "one_group_fewer", changed(lambda config: setattr(config, "topk_group", config.topk_group - 1))
+    yield "without_routed_factor" if config.routed_scaling_factor != 1 else "another_routed_factor", changed(
+        lambda config: setattr(config, "routed_scaling_factor", 1.0 if config.routed_scaling_factor != 1 else 1.1))
+    yield "without_shared_experts", rewritten("shared_experts.down_proj.weight", torch.zeros_like)
+    heads = config.num_attention_heads
+
+    def rolled(value):
+        return torch.roll(value, value.shape[0] // heads, 0)
+
+    yield "expansions_of_other_heads", rewritten("kv_b_proj.weight", rolled)
+    key = config.qk_nope_head_dim + config.v_head_dim
+    yield "keys_as_values", rewritten("kv_b_proj.weight", lambda value: torch.cat(
+        [torch.roll(head, 1, 0) for head in value.split(key)]))
+    yield "without_norm_of_compressed_rows", rewritten("kv_a_layernorm.weight", torch.ones_like)
+    if config.q_lora_rank:
+        yield "without_norm_of_compressed_queries", rewritten("q_a_layernorm.weight", torch.ones_like)
+    if config.model_type == "deepseek_v2":
+        return
+    yield "other_rotary_pairs", changed(
+        lambda config: setattr(config, "rope_interleave", not config.rope_interleave))
+    if config.rope_parameters.get("mscale_all_dim"):
+        yield "without_temperature", changed(lambda config: setattr(
+            config, "rope_parameters", {**config.rope_parameters, "mscale": 0, "mscale_all_dim": 0}))
+
+    def changed_bias(change):
+        other = copy.deepcopy(model)
+        for name, buffer in other.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.copy_(change(buffer))
+        return logits_of(other, tokens)
+
+    yield "choice_without_biases", changed_bias(torch.zeros_like)
+    yield "biases_of_other_experts", changed_bias(lambda value: torch.roll(value, 1))
 
 
 def planted_in_gpt_oss(changed, rewritten):

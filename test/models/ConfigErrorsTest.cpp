@@ -318,6 +318,42 @@ INSTANTIATE_TEST_SUITE_P(
                   "'hidden_act' is \"gelu\", expected silu"},
         BadConfig{"gpt_oss", R"({"num_experts_per_tok": 6})",
                   "'num_experts_per_tok' is 6, expected 1 to 5"},
+        BadConfig{"deepseek_v2", R"({"norm_topk_prob": true})",
+                  "'norm_topk_prob' is true, expected false, as weights of "
+                  "this family's experts are not divided by their sum"},
+        BadConfig{"deepseek_v2", R"({"topk_method": "noaux_tc"})",
+                  "'topk_method' is \"noaux_tc\", expected greedy or "
+                  "group_limited_greedy"},
+        BadConfig{"deepseek_v2", R"({"scoring_func": "sigmoid"})",
+                  "'scoring_func' is \"sigmoid\", expected softmax"},
+        BadConfig{"deepseek_v2", R"({"kv_lora_rank": 40})",
+                  "'kv_lora_rank' is 40, expected a multiple of 16, for heads' "
+                  "parts of 'kv_b_proj'"},
+        BadConfig{"deepseek_v2", R"({"v_head_dim": 8})",
+                  "'v_head_dim' is 8, expected a multiple of 16, for heads' "
+                  "parts of 'kv_b_proj'"},
+        BadConfig{"deepseek_v2", R"({"moe_layer_freq": 2})",
+                  "'moe_layer_freq' is 2, expected 1"},
+        BadConfig{"deepseek_v2", R"({"head_dim": 8})",
+                  "'head_dim' is 8, expected that of 'qk_rope_head_dim', 6"},
+        BadConfig{"deepseek_v2", R"({"num_key_value_heads": 2})",
+                  "'num_key_value_heads' is 2, expected that of "
+                  "'num_attention_heads', 6"},
+        BadConfig{"deepseek_v3", R"({"scoring_func": "softmax"})",
+                  "'scoring_func' is \"softmax\", expected sigmoid"},
+        BadConfig{"deepseek_v3", R"({"topk_method": "greedy"})",
+                  "'topk_method' is \"greedy\", expected noaux_tc"},
+        BadConfig{"deepseek_v3", R"({"n_group": 3})",
+                  "'n_group' is 3, expected a divisor of 'n_routed_experts', "
+                  "8"},
+        BadConfig{"deepseek_v3", R"({"n_group": 8})",
+                  "'n_group' is 8, expected one that leaves two experts for "
+                  "each group of 'n_routed_experts', 8"},
+        BadConfig{"deepseek_v3", R"({"topk_group": 5})",
+                  "'topk_group' is 5, expected 1 to 4"},
+        BadConfig{"deepseek_v3", R"({"num_experts_per_tok": 5})",
+                  "'num_experts_per_tok' is 5, expected at most 4, the experts "
+                  "of 'topk_group' groups"},
         BadConfig{"qwen3_next", R"({"num_experts": 8})",
                   "'num_experts' is 8, expected 0, as only dense layers are "
                   "built"},
@@ -379,7 +415,8 @@ TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
   EXPECT_EQ(folder.importError(),
             folder.getConfigPath() +
                 ": 'model_type' is \"mamba\", expected one "
-                "that has an importer: gemma2, gemma3_text, gpt2, gpt_oss, "
+                "that has an importer: deepseek_v2, deepseek_v3, gemma2, "
+                "gemma3_text, gpt2, gpt_oss, "
                 "llama, mistral, mixtral, olmoe, phi3, qwen2, "
                 "qwen2_moe, qwen3, qwen3_moe, qwen3_next");
 }

@@ -87,10 +87,11 @@ static std::vector<std::string> sourcesOf(ModuleOp module) {
 }
 
 TEST(Families, AreSorted) {
-  EXPECT_EQ(families(), (std::vector<std::string>{
-                            "gemma2", "gemma3_text", "gpt2", "gpt_oss", "llama",
-                            "mistral", "mixtral", "olmoe", "phi3", "qwen2",
-                            "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"}));
+  EXPECT_EQ(families(),
+            (std::vector<std::string>{
+                "deepseek_v2", "deepseek_v3", "gemma2", "gemma3_text", "gpt2",
+                "gpt_oss", "llama", "mistral", "mixtral", "olmoe", "phi3",
+                "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"}));
 }
 
 TEST_F(Importer, LlamaHasGroupedQueryAttention) {
@@ -536,6 +537,69 @@ TEST_F(Importer, GptOssReadsItsExpertsAsTheyAreStored) {
     EXPECT_TRUE(softmax.getSinks());
 }
 
+TEST_F(Importer, DeepseekKeepsCompressedRows) {
+  for (const char *family : {"deepseek_v2", "deepseek_v3"}) {
+    auto module = importModel(validConfig(family));
+    // Of a dense layer, and of those with experts.
+    EXPECT_EQ(all<KvAppendOp>(*module).size(), 2u);
+    for (KvAppendOp state : all<KvAppendOp>(*module))
+      EXPECT_EQ(spelledTypeOf(state), "!model.tensor<kv x 1 x 38 x f32>");
+    auto absorbed = at<HeadLinearOp>(*module, "layers.self_attn.q_absorbed")
+                        .getWeight()
+                        .getDefiningOp<ParameterOp>();
+    EXPECT_EQ(spelledTypeOf(absorbed), "!model.tensor<6 x 32 x 10 x f32>");
+    EXPECT_TRUE(absorbed.getTransposed());
+    EXPECT_EQ(absorbed.getStoredShape(), (SmallVector<int64_t>{156, 32}));
+    auto values = at<HeadLinearOp>(*module, "layers.self_attn.v_absorbed")
+                      .getWeight()
+                      .getDefiningOp<ParameterOp>();
+    EXPECT_EQ(values.getHeads(), (ArrayRef<int64_t>{26, 10}));
+    EXPECT_EQ(values.getStoredShape(), (SmallVector<int64_t>{156, 32}));
+    EXPECT_EQ(at<LinearOp>(*module, "layers.self_attn.q_rotary")
+                  .getWeight()
+                  .getDefiningOp<ParameterOp>()
+                  .getBlocks(),
+              (ArrayRef<int64_t>{6, 16, 10, 6}));
+    EXPECT_EQ(at<ScaleOp>(*module, "layers.self_attn.scale")
+                  .getFactor()
+                  .convertToFloat(),
+              0.25f);
+  }
+}
+
+TEST_F(Importer, DeepseekRoutesByGroups) {
+  auto greedy = importModel(validConfig("deepseek_v2"));
+  EXPECT_EQ(all<RouteOp>(*greedy).front().getGroups(), 1u);
+  auto limited = importModel(
+      with("deepseek_v2", {{"topk_method", "group_limited_greedy"}}));
+  RouteOp route = all<RouteOp>(*limited).front();
+  EXPECT_EQ(route.getGroups(), 4u);
+  EXPECT_EQ(route.getGroupsOfRow(), 2u);
+  EXPECT_FALSE(route.getBestTwo());
+  EXPECT_FALSE(route.getNormalize());
+  auto third = importModel(validConfig("deepseek_v3"));
+  route = all<RouteOp>(*third).front();
+  EXPECT_TRUE(route.getBestTwo());
+  EXPECT_TRUE(route.getNormalize());
+  EXPECT_EQ(route.getScoring(), Scoring::sigmoid);
+  EXPECT_EQ(route.getFactor().convertToFloat(), 2.5f);
+  EXPECT_EQ(cast<StringAttr>(
+                route.getBias().getDefiningOp<ParameterOp>().getSources()[0]),
+            "model.layers.{layer}.mlp.gate.e_score_correction_bias");
+}
+
+TEST_F(Importer, DeepseekScalesScoresByYarnsTemperature) {
+  auto module = importModel(
+      with("deepseek_v3",
+           {{"rope_scaling",
+             {{"type", "yarn"}, {"factor", 40}, {"mscale_all_dim", 1.0}}}}));
+  // 0.25 (0.1 ln 40 + 1)²
+  EXPECT_FLOAT_EQ(at<ScaleOp>(*module, "layers.self_attn.scale")
+                      .getFactor()
+                      .convertToFloat(),
+                  0.46846355f);
+}
+
 TEST_F(Importer, EveryFamilyMayHaveHyperConnections) {
   for (const std::string &family : models::families()) {
     SCOPED_TRACE(family);
@@ -553,7 +617,8 @@ TEST_F(Importer, EveryFamilyMayHaveHyperConnections) {
               all<HyperPostOp>(*module).size() + 1);
     // No sum is left that would pass the streams by, but for GPT-2's positions
     // and experts that all rows go to.
-    const bool adds = family == "gpt2" || family == "qwen2_moe";
+    const bool adds = family == "gpt2" || family == "qwen2_moe" ||
+                      family.starts_with("deepseek_");
     EXPECT_EQ(all<AddOp>(*module).size(), adds ? 1u : 0u);
     for (HyperMapsOp maps : all<HyperMapsOp>(*module)) {
       bool ends = isa<ProgramOp>(maps->getParentOp());

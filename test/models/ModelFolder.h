@@ -35,6 +35,22 @@ inline nlohmann::json validConfig(const std::string &family) {
                    {"num_experts", 5},
                    {"num_local_experts", 5},
                    {"num_experts_per_tok", 2}});
+  if (family.starts_with("deepseek_"))
+    config.update({{"hidden_size", 48},
+                   {"num_hidden_layers", 3},
+                   {"num_key_value_heads", 6},
+                   {"first_k_dense_replace", 1},
+                   {"q_lora_rank", 20},
+                   {"kv_lora_rank", 32},
+                   {"qk_nope_head_dim", 10},
+                   {"qk_rope_head_dim", 6},
+                   {"v_head_dim", 16},
+                   {"moe_intermediate_size", 16},
+                   {"n_routed_experts", 8},
+                   {"num_experts_per_tok", 2},
+                   {"n_shared_experts", 2},
+                   {"n_group", 4},
+                   {"topk_group", 2}});
   return config;
 }
 

@@ -367,6 +367,33 @@ private:
   }
 };
 
+/// Values that are the first elements of keys in pages, as rows in `room`.
+template <typename Stored> struct PartsOfKeys {
+  PagedBlocks<Stored> keys;
+  int64_t stride;
+  int64_t width;
+
+  BATON_INLINE PartsOfKeys(PagedBlocks<Stored> keys, int64_t width)
+      : keys(keys), stride(width), width(width) {}
+
+  BATON_INLINE const Real *values_at(int64_t block, Range seen,
+                                     Real *room) const {
+    const Stored *stored = keys.at(block);
+    for (int64_t first = seen.begin / lanes * lanes; first < seen.end;
+         first += lanes) {
+      const Stored *panel = stored + first * keys.row();
+      const auto scale = scales_of<KeyPlaces>(panel, keys.width);
+      for (int64_t d = 0; d < width; ++d) {
+        const Vector numbers = read(panel + d * lanes, lanes, scale);
+        BATON_UNROLL
+        for (int place = 0; place < lanes; ++place)
+          room[(first + place) * width + d] = numbers[place];
+      }
+    }
+    return room;
+  }
+};
+
 /// One row on keys and values in panels: decoding, which memory bounds. Keys
 /// and values are read as two streams in turn, 1 KiB of each, because the
 /// hardware fetches two streams ahead much faster than one; hence values run a
@@ -484,9 +511,9 @@ attend_row(Destination destination, const Real *__restrict q, Blocks keys,
 }
 
 /// Rows of a tile on keys and values in any layout.
-template <typename Destination, typename Blocks>
+template <typename Destination, typename Keys, typename Values>
 BATON_INLINE void attend_tile(Destination destination, const Real *__restrict q,
-                              int64_t q_stride, Blocks keys, Blocks values,
+                              int64_t q_stride, Keys keys, Values values,
                               int64_t rows, int64_t position, int64_t group,
                               Real scale, Real softcap, int64_t window,
                               Range part, Real *__restrict scratch) {
@@ -645,16 +672,17 @@ BATON_INLINE void attend_tile(Destination destination, const Real *__restrict q,
 /// Gives `destination` all blocks within `part`, whose ends are multiples of
 /// 64, in ascending order. The parameters are those of baton_task_attention;
 /// `scratch` is what baton_attention_scratch_bytes has beside maxima and sums.
-template <typename Destination, typename Blocks>
+template <typename Destination, typename Keys, typename Values>
 BATON_INLINE void attend(Destination destination, const Real *__restrict q,
-                         int64_t q_stride, Blocks keys, Blocks values,
+                         int64_t q_stride, Keys keys, Values values,
                          int64_t rows, int64_t position, int64_t group,
                          Real scale, Real softcap, int64_t window, Range part,
                          Real *__restrict scratch) {
-  if (rows == 1 && keys.stride == 0 && values.stride == 0)
-    attend_row(destination, q, keys, values, position, group, scale, softcap,
-               window, part, scratch);
-  else if (rows > 0)
+  if constexpr (__is_same(Keys, Values))
+    if (rows == 1 && keys.stride == 0 && values.stride == 0)
+      return attend_row(destination, q, keys, values, position, group, scale,
+                        softcap, window, part, scratch);
+  if (rows > 0)
     attend_tile(destination, q, q_stride, keys, values, rows, position, group,
                 scale, softcap, window, part, scratch);
 }

@@ -233,6 +233,36 @@ template <typename Element> struct PagedStates {
   }
 };
 
+/// The same where a position's values are the first elements of its key.
+template <typename Element> struct PagedLatentStates {
+  PagedStates<Element> pages;
+  int64_t head_dim;
+
+  typedef typename PagedStates<Element>::Key Key;
+  __device__ __forceinline__ Key key(int64_t position, int64_t dim) const {
+    return pages.key(position, dim);
+  }
+  struct Values {
+    const Element *panel;
+    int64_t element;
+    int64_t head_dim;
+
+    __device__ __forceinline__ float at(int64_t place) const {
+      return number_of(panel[KeyPlaces::of(place, element, head_dim)],
+                       scale_of<KeyPlaces>(panel, place, head_dim));
+    }
+    __device__ __forceinline__ void next_panel() {
+      panel += lanes * PagedStates<Element>::row_of(head_dim);
+    }
+  };
+  __device__ __forceinline__ Values value(int64_t block, int64_t element,
+                                          int64_t) const {
+    return {pages.keys +
+                pages.pages[block / block_positions] * pages.key_page_stride,
+            element, head_dim};
+  }
+};
+
 /// Blocks of attention: the arguments of a call, a batch of its queries, and
 /// the batch's scratch.
 template <typename States = DenseStates> struct AttentionBlocks {

@@ -67,34 +67,90 @@ struct RowScores {
   }
 };
 
-/// Writes the `k` numbers with the largest keys, in ascending order. False
-/// where a key is NaN.
+/// The number with the largest key of those that are allowed and come behind
+/// `last`, of key `least`, in the order of keys, then of numbers: the first of
+/// all where `last` is -1. None: -1.
+template <typename Key, typename Allowed>
+BATON_DEVICE int64_t next_largest(int64_t count, int64_t last, float least,
+                                  Key key, Allowed is_allowed) {
+  int64_t best = -1;
+  float most = 0.0f;
+  for (int64_t i = 0; i < count; ++i) {
+    if (!is_allowed(i))
+      continue;
+    const float own = key(i);
+    const bool is_behind =
+        last < 0 || own < least || (own == least && i > last);
+    if (is_behind && (best < 0 || own > most)) {
+      best = i;
+      most = own;
+    }
+  }
+  return best;
+}
+
+/// Groups of experts, 64 at most, of which a row takes some.
+struct Groups {
+  int64_t experts, count, of_row;
+  int32_t best_two;
+
+  __device__ __forceinline__ int64_t size() const { return experts / count; }
+  /// What a group is worth.
+  template <typename Key>
+  __device__ __forceinline__ float worth(int64_t group, Key key) const {
+    const int64_t first = group * size();
+    float most = key(first), second = negative_infinity();
+    for (int64_t i = first + 1; i < first + size(); ++i) {
+      const float own = key(i);
+      if (own > most) {
+        second = most;
+        most = own;
+      } else if (own > second) {
+        second = own;
+      }
+    }
+    return best_two ? most + second : most;
+  }
+  /// The best ones, a bit each.
+  template <typename Key>
+  __device__ __forceinline__ uint64_t best(Key key) const {
+    if (of_row == count)
+      return ~uint64_t(0);
+    auto worth_of = [&](int64_t group) { return worth(group, key); };
+    uint64_t taken = 0;
+    int64_t last = -1;
+    float least = 0.0f;
+    for (int64_t done = 0; done < of_row; ++done) {
+      last = next_largest(count, last, least, worth_of,
+                          [](int64_t) { return true; });
+      least = worth_of(last);
+      taken |= uint64_t(1) << last;
+    }
+    return taken;
+  }
+};
+
+/// Writes the `k` numbers with the largest keys, of the best groups, in
+/// ascending order. False where a key is NaN.
 template <typename Key>
-BATON_DEVICE bool choose(int32_t *chosen, int64_t k, int64_t count, Key key) {
-  for (int64_t i = 0; i < count; ++i)
+BATON_DEVICE bool choose(int32_t *chosen, int64_t k, const Groups &groups,
+                         Key key) {
+  for (int64_t i = 0; i < groups.experts; ++i)
     if (const float own = key(i); own != own)
       return false;
+  const uint64_t best = groups.best(key);
+  const int64_t size = groups.size();
   int64_t last = -1;
   float least = 0.0f;
   for (int64_t done = 0; done < k; ++done) {
-    // The next one behind the last in the order of keys, then of numbers.
-    int64_t best = -1;
-    float most = 0.0f;
-    for (int64_t i = 0; i < count; ++i) {
-      const float own = key(i);
-      const bool is_behind =
-          last < 0 || own < least || (own == least && i > last);
-      if (is_behind && (best < 0 || own > most)) {
-        best = i;
-        most = own;
-      }
-    }
-    last = best;
-    least = most;
+    last = next_largest(groups.experts, last, least, key, [&](int64_t i) {
+      return (best >> (i / size) & 1) != 0;
+    });
+    least = key(last);
     int64_t at = done;
-    for (; at > 0 && chosen[at - 1] > best; --at)
+    for (; at > 0 && chosen[at - 1] > last; --at)
       chosen[at] = chosen[at - 1];
-    chosen[at] = static_cast<int32_t>(best);
+    chosen[at] = static_cast<int32_t>(last);
   }
   return true;
 }
@@ -152,18 +208,24 @@ baton_task_route_rows(int32_t *experts, int64_t experts_stride, float *weights,
                       int64_t weights_stride, const float *logits,
                       int64_t logits_stride, const float *bias, int64_t rows,
                       int64_t k, int64_t count, int32_t scoring,
-                      int32_t normalize, float factor) {
+                      int32_t normalize, float factor, int64_t groups,
+                      int64_t groups_of_row, int32_t best_two) {
+  const baton::cuda::Groups choice = {count, groups, groups_of_row, best_two};
   for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
     const float *own = logits + row * logits_stride;
     int32_t *chosen = experts + row * experts_stride;
     float *weight = weights + row * weights_stride;
     const baton::cuda::RowScores scores(own, count, scoring);
+    // Sums are of scores; else their order is that of logits.
     const bool is_number =
-        bias ? baton::cuda::choose(
-                   chosen, k, count,
-                   [&](int64_t i) { return scores.of(i) + bias[i]; })
-             : baton::cuda::choose(chosen, k, count,
-                                   [&](int64_t i) { return own[i]; });
+        bias || best_two
+            ? baton::cuda::choose(chosen, k, choice,
+                                  [&](int64_t i) {
+                                    return bias ? scores.of(i) + bias[i]
+                                                : scores.of(i);
+                                  })
+            : baton::cuda::choose(chosen, k, choice,
+                                  [&](int64_t i) { return own[i]; });
     for (int64_t j = 0; j < k; ++j) {
       if (!is_number)
         chosen[j] = static_cast<int32_t>(j);

@@ -21,17 +21,18 @@ BATON_DEVICE void store_in_pages(Element *state, int64_t page_stride,
   }
 }
 
-template <typename Element>
+/// Rows of several sequences; those of one that follow one another are taken
+/// together. states_of(row) has the states of its sequence; finish(task, row,
+/// query, value, running) makes of an element, whose query is counted from the
+/// row on, what is stored.
+template <typename States, typename StatesOf, typename Finish>
 BATON_DEVICE void
 attend_to_pages(float *out, int64_t out_stride, const float *q,
-                int64_t q_stride, const Element *keys, int64_t key_page_stride,
-                const Element *values, int64_t value_page_stride,
-                const int32_t *positions, const int32_t *sequences,
-                const int32_t *pages, int64_t line, int64_t rows, int64_t group,
+                int64_t q_stride, const int32_t *positions,
+                const int32_t *sequences, int64_t rows, int64_t group,
                 int64_t head_dim, int64_t value_dim, float scale, float softcap,
-                int64_t window, const float *gate, int64_t gate_stride,
-                int64_t gate_width, const float *sinks, float *scratch) {
-  // Rows of one sequence that follow one another are taken together.
+                int64_t window, float *scratch, StatesOf states_of,
+                Finish finish) {
   for (int64_t row = 0, count; row < rows; row += count) {
     const int64_t position = positions[row];
     count = 1;
@@ -40,11 +41,10 @@ attend_to_pages(float *out, int64_t out_stride, const float *q,
       ++count;
     // The run before reads its sums to the end.
     __syncthreads();
-    Attention<PagedStates<Element>> task{
+    Attention<States> task{
         {q + row * q_stride,
          q_stride,
-         {keys, key_page_stride, values, value_page_stride,
-          pages + sequences[row] * line},
+         states_of(row),
          position,
          group,
          head_dim,
@@ -58,13 +58,8 @@ attend_to_pages(float *out, int64_t out_stride, const float *q,
     attend(
         task, count, scratch, [](int64_t, Weights) {},
         [&](int64_t query, int64_t element, float value, Weights running) {
-          value = finished(value, running, sink_of(sinks, task.head_of(query)));
-          return gate ? value * opening(gate +
-                                            (row + task.row_of(query)) *
-                                                gate_stride +
-                                            task.head_of(query) * gate_width,
-                                        gate_width, element)
-                      : value;
+          return finish(row + task.row_of(query), task.head_of(query), element,
+                        value, running);
         });
   }
 }
@@ -132,12 +127,24 @@ BATON_APPEND(baton_task_append_value_pages_fp8, int8_t, Float8, ValuePlaces)
       int64_t /*value_row*/, float scale, float softcap, int64_t window,       \
       const float *gate, int64_t gate_stride, int64_t gate_width,              \
       const float *sinks, float *scratch) {                                    \
-    baton::cuda::attend_to_pages(                                              \
-        out, out_stride, q, q_stride, reinterpret_cast<const Element *>(keys), \
-        key_page_stride, reinterpret_cast<const Element *>(values),            \
-        value_page_stride, positions, sequences, pages, line, rows, group,     \
-        head_dim, value_dim, scale, softcap, window, gate, gate_stride,        \
-        gate_width, sinks, scratch);                                           \
+    using namespace baton::cuda;                                               \
+    attend_to_pages<PagedStates<Element>>(                                     \
+        out, out_stride, q, q_stride, positions, sequences, rows, group,       \
+        head_dim, value_dim, scale, softcap, window, scratch,                  \
+        [&](int64_t row) {                                                     \
+          return PagedStates<Element>{                                         \
+              reinterpret_cast<const Element *>(keys), key_page_stride,        \
+              reinterpret_cast<const Element *>(values), value_page_stride,    \
+              pages + sequences[row] * line};                                  \
+        },                                                                     \
+        [&](int64_t row, int64_t head, int64_t element, float value,           \
+            Weights running) {                                                 \
+          value = finished(value, running, sink_of(sinks, head));              \
+          return gate ? value * opening(gate + row * gate_stride +             \
+                                            head * gate_width,                 \
+                                        gate_width, element)                   \
+                      : value;                                                 \
+        });                                                                    \
   }
 BATON_ATTENTION(baton_task_paged_attention, float, float)
 BATON_ATTENTION(baton_task_paged_attention_bf16, uint16_t,
@@ -145,5 +152,36 @@ BATON_ATTENTION(baton_task_paged_attention_bf16, uint16_t,
 BATON_ATTENTION(baton_task_paged_attention_int8, int8_t, baton::cuda::Int8)
 BATON_ATTENTION(baton_task_paged_attention_fp8, int8_t, baton::cuda::Float8)
 #undef BATON_ATTENTION
+
+#define BATON_LATENT_ATTENTION(name, Bits, Element)                            \
+  BATON_DEVICE void name(                                                      \
+      float *out, int64_t out_stride, const float *q, int64_t q_stride,        \
+      const Bits *keys, int64_t key_page_stride, const int32_t *positions,     \
+      const int32_t *sequences, const int32_t *pages, int64_t /*page_count*/,  \
+      int64_t line, int64_t /*step_rows*/, int64_t rows, int64_t group,        \
+      int64_t head_dim, int64_t value_dim, int64_t /*key_row*/, float scale,   \
+      float softcap, int64_t window, float *scratch) {                         \
+    using namespace baton::cuda;                                               \
+    attend_to_pages<PagedLatentStates<Element>>(                               \
+        out, out_stride, q, q_stride, positions, sequences, rows, group,       \
+        head_dim, value_dim, scale, softcap, window, scratch,                  \
+        [&](int64_t row) {                                                     \
+          return PagedLatentStates<Element>{                                   \
+              {reinterpret_cast<const Element *>(keys), key_page_stride,       \
+               nullptr, 0, pages + sequences[row] * line},                     \
+              head_dim};                                                       \
+        },                                                                     \
+        [](int64_t, int64_t, int64_t, float value, Weights running) {          \
+          return finished(value, running, negative_infinity());                \
+        });                                                                    \
+  }
+BATON_LATENT_ATTENTION(baton_task_paged_latent_attention, float, float)
+BATON_LATENT_ATTENTION(baton_task_paged_latent_attention_bf16, uint16_t,
+                       baton::cuda::BFloat16)
+BATON_LATENT_ATTENTION(baton_task_paged_latent_attention_int8, int8_t,
+                       baton::cuda::Int8)
+BATON_LATENT_ATTENTION(baton_task_paged_latent_attention_fp8, int8_t,
+                       baton::cuda::Float8)
+#undef BATON_LATENT_ATTENTION
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_PAGED_ATTENTION_H

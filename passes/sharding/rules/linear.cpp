@@ -35,4 +35,5 @@ void sharding::addLinear(RuleTable &rules) {
     else
       writer.replicated("k");
   });
+  rules.add<HeadLinearOp>("R h k, h n k -> R h n", "nk");
 }

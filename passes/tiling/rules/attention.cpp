@@ -64,15 +64,58 @@ static LogicalResult tile(model::KvAppendOp op, Tiler &tiler) {
   return success();
 }
 
+/// A task has rows and some heads, each of which is two copies.
+static LogicalResult tile(model::JoinHeadsOp op, Tiler &tiler) {
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  const int64_t heads = out.type.getDimension(1), own = headsOfTask(heads),
+                parts = heads / own;
+  RowTiles tiles(tiler, out.type,
+                 tiler.rowsOf(op, tiler.plan.tiles().plainRows));
+  PhaseBuilder phase = tiler.plan.phase(
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(parts)},
+      {tiles.capacity, parts});
+  auto partOf = [&](const View &view, AffineExpr first, int64_t count) {
+    Box box = rowsOfTask(phase, view, tiles.size);
+    box.low[1] = first;
+    box.high[1] = first + count;
+    return box;
+  };
+  AffineExpr first = phase.coordinate(1) * own;
+  int64_t column = 0;
+  for (Value part : {op.getFront(), op.getBack()}) {
+    View x = tiler.viewOf(part);
+    if (failed(expectRows(op, "a part", x)))
+      return failure();
+    const int64_t width = x.type.getDimension(2);
+    phase.reads(x, partOf(x, first, own));
+    for (int64_t head = 0; head < own; ++head) {
+      Box in = partOf(x, first + head, 1), made = partOf(out, first + head, 1);
+      made.low[2] = phase.constant(column);
+      made.high[2] = phase.constant(column + width);
+      phase.call("copy", {phase.address(out, made), phase.stride(out, 0),
+                          phase.address(x, in), phase.stride(x, 0),
+                          tiles.count(phase), phase.integer(width)});
+    }
+    column += width;
+  }
+  phase.writes(out, partOf(out, first, own));
+  return success();
+}
+
 namespace {
 /// What attention is computed of, and into.
 struct AttentionViews {
   View q, k, v, gate, out;
   Weight sinks;
   int64_t heads, groups, width, valueWidth;
+  /// Tasks that share the query heads of a key/value head.
+  int64_t sharers = 1;
 
-  /// Query heads of a key/value head.
-  int64_t group() const { return heads / groups; }
+  /// Of heads.
+  int64_t tasks() const { return groups * sharers; }
+  /// Query heads of a task, which are of one key/value head.
+  int64_t group() const { return heads / tasks(); }
 };
 
 /// A gate's operands.
@@ -96,8 +139,11 @@ static SmallVector<Attribute> readScored(model::AttentionOp op,
   narrow(queries, 0, phase.coordinate(0), tiles.size);
   narrow(queries, 1, phase.coordinate(1), views.group());
   Box keys = phase.whole(views.k), values = phase.whole(views.v);
+  // Those that share query heads have one key/value head.
+  AffineExpr head =
+      views.sharers == 1 ? phase.coordinate(1) : phase.constant(0);
   for (Box *box : {&keys, &values})
-    narrow(*box, 1, phase.coordinate(1), 1);
+    narrow(*box, 1, head, 1);
   // Bodies count positions from the first.
   Attribute keyPointer = phase.address(views.k, keys),
             valuePointer = phase.address(views.v, values);
@@ -141,13 +187,13 @@ static AttentionGate readGate(PhaseBuilder &phase, const AttentionViews &views,
           phase.integer(gate.type.getRank() == 3 ? views.valueWidth : 1)};
 }
 
-/// One task for a row tile and a key/value head.
+/// One task for a row tile and a key/value head, or a part of its query heads.
 static void tileWhole(model::AttentionOp op, const std::string &name,
                       const AttentionViews &views, const RowTiles &tiles,
                       Tiler &tiler) {
   PhaseBuilder phase = tiler.plan.phase(
-      name, op.getLoc(), {tiles.extent, tiler.plan.constant(views.groups)},
-      {tiles.capacity, views.groups});
+      name, op.getLoc(), {tiles.extent, tiler.plan.constant(views.tasks())},
+      {tiles.capacity, views.tasks()});
   // A tile sees positions up to its last row's own.
   SmallVector<Attribute> scored =
       readScored(op, phase, views, tiles, phase.constant(0),
@@ -181,10 +227,11 @@ static void tileSplit(model::AttentionOp op, const std::string &name,
   AffineExpr parts = plan.extent(model::kKv).ceilDiv(split);
   int64_t blocks = split / kAttentionBlock;
   {
-    PhaseBuilder phase = plan.phase(
-        partialName, op.getLoc(),
-        {tiles.extent, plan.constant(views.groups), parts},
-        {tiles.capacity, views.groups, ceilDiv(plan.bound(model::kKv), split)});
+    PhaseBuilder phase =
+        plan.phase(partialName, op.getLoc(),
+                   {tiles.extent, plan.constant(views.tasks()), parts},
+                   {tiles.capacity, views.tasks(),
+                    ceilDiv(plan.bound(model::kKv), split)});
     AffineExpr first = phase.coordinate(2) * split;
     SmallVector<Attribute> scored =
         readScored(op, phase, views, tiles, first, first + split);
@@ -235,6 +282,7 @@ static LogicalResult tile(model::AttentionOp op, Tiler &tiler) {
   views.width = views.q.type.getDimension(2);
   views.groups = views.k.type.getDimension(1);
   views.valueWidth = views.v.type.getDimension(2);
+  views.sharers = headSharers(op.getK(), op.getV(), views.heads);
   SmallVector<std::pair<StringRef, View>> read = {{"q", views.q}};
   if (views.k.buffer.getInterleave() == 1)
     read.push_back({"k", views.k});
@@ -313,6 +361,7 @@ static LogicalResult tile(model::GateOp op, Tiler &tiler) {
 }
 
 void tasks::addAttention(TilingRules &rules) {
+  rules.add<model::JoinHeadsOp>(tile);
   rules.add<model::KvAppendOp>(tile);
   rules.add<model::AttentionOp>(tile);
   rules.add<model::GateOp>(tile);

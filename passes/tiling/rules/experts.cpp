@@ -52,7 +52,9 @@ static LogicalResult tile(model::RouteOp op, Tiler &tiler) {
               phase.integer(experts.type.getDimension(1)),
               phase.integer(logits.type.getDimension(1)),
               phase.integer32(static_cast<int32_t>(op.getScoring())),
-              phase.integer32(op.getNormalize()), phase.real(op.getFactor())});
+              phase.integer32(op.getNormalize()), phase.real(op.getFactor()),
+              phase.integer(op.getGroups()), phase.integer(op.getGroupsOfRow()),
+              phase.integer32(op.getBestTwo())});
   return success();
 }
 

@@ -124,6 +124,52 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   return success();
 }
 
+// Each head's panels are its own.
+static_assert(model::kHeadOutputs % kPanel == 0);
+
+/// A task has rows, a head and some of its columns.
+static LogicalResult tile(model::HeadLinearOp op, Tiler &tiler) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectRows(op, "x", x)))
+    return failure();
+  PlanBuilder &plan = tiler.plan;
+  std::string name = plan.uniqueName(nameOf(op));
+  View out = tiler.resultFor(op, name);
+  const int64_t heads = out.type.getDimension(1),
+                columns = out.type.getDimension(2);
+  // Behind a head's last column is the next head's first.
+  int64_t width =
+      std::min(tiler.columnsOf(op, plan.tiles().linearColumns), columns);
+  while (columns % width)
+    width -= kPanel;
+  const int64_t parts = columns / width;
+  RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().linearRows));
+  event::ParameterOp panels =
+      tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
+  PhaseBuilder phase =
+      plan.phase(name, op.getLoc(),
+                 {tiles.extent, plan.constant(heads), plan.constant(parts)},
+                 {tiles.capacity, heads, parts});
+  Box in = rowsOfTask(phase, x, tiles.size),
+      made = rowsOfTask(phase, out, tiles.size);
+  for (Box *box : {&in, &made})
+    narrow(*box, 1, phase.coordinate(1), 1);
+  narrow(made, 2, phase.coordinate(2), width);
+  phase.reads(x, in);
+  phase.writes(out, made);
+  AffineExpr column =
+      phase.coordinate(1) * columns + phase.coordinate(2) * width;
+  phase.call(
+      Weight(panels).bodyFor("linear"),
+      {phase.address(out, made), phase.stride(out, 0), phase.address(x, in),
+       phase.stride(x, 0),
+       phase.weight(panels, panels.getFormAttr().getOffset(column)),
+       phase.null(), phase.null(), phase.integer(0), tiles.count(phase),
+       phase.integer(x.type.getDimension(2)), phase.integer(width),
+       phase.integer32(static_cast<int32_t>(model::Activation::identity))});
+  return success();
+}
+
 /// A tile reads whole rows of x, but of the residual its own tile.
 static bool isResidualAlone(model::LinearOp op, OpOperand &operand) {
   return op.getResidual() == operand.get() && op.getX() != operand.get();
@@ -131,5 +177,6 @@ static bool isResidualAlone(model::LinearOp op, OpOperand &operand) {
 
 void tasks::addLinear(TilingRules &rules) {
   rules.add<model::LinearOp>(tile);
+  rules.add<model::HeadLinearOp>(tile);
   rules.mayWriteOver<model::LinearOp>(isResidualAlone);
 }

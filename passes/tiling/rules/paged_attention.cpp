@@ -14,10 +14,18 @@ using model::typeOf;
 // Bits are those of a state that is not in pages only so.
 static_assert(model::kPagePositions == kAttentionBlock);
 
-/// Whether a state is read as keys; else it is read as values.
+/// Whether a state is read as keys, of which a part may be values; else it is
+/// read as values.
 static FailureOr<bool> isKeys(model::PagedAppendOp op) {
   bool keys = false, values = false;
   for (OpOperand &use : op->getUses()) {
+    if (auto slice = dyn_cast<model::SliceOp>(use.getOwner());
+        slice && llvm::all_of(slice->getUsers(), [&](Operation *user) {
+          auto attention = dyn_cast<model::PagedAttentionOp>(user);
+          return attention && attention.getK() == op.getResult() &&
+                 attention.hasOneState();
+        }))
+      continue;
     auto attention = dyn_cast<model::PagedAttentionOp>(use.getOwner());
     keys |= attention && &attention.getKMutable() == &use;
     values |= !attention || &attention.getKMutable() != &use;
@@ -90,21 +98,25 @@ static LogicalResult tile(model::PagedAppendOp op, Tiler &tiler) {
   return success();
 }
 
-/// One task for a row tile and a key/value head, whatever sequences the tile
+/// One task for a row tile and a key/value head, or where all heads share one
+/// state some of them, whatever sequences the tile
 /// has rows of: it may see all rows of the step.
 static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
   View q = tiler.viewOf(op.getQ()), keys = tiler.viewOf(op.getK()),
-       values = tiler.viewOf(op.getV()),
+       values = op.hasOneState() ? View() : tiler.viewOf(op.getV()),
        positions = tiler.viewOf(op.getPositions()),
        sequences = tiler.viewOf(op.getSequences()),
        pages = tiler.viewOf(op.getPages()), gate;
   if (op.getGate())
     gate = tiler.viewOf(op.getGate());
-  int64_t groups = keys.type.getDimension(1),
-          group = q.type.getDimension(1) / groups,
-          width = q.type.getDimension(2),
+  int64_t groups = keys.type.getDimension(1), heads = q.type.getDimension(1),
+          sharers = headSharers(op.getK(), op.getV(), heads),
+          group = heads / groups / sharers, width = q.type.getDimension(2),
           valueWidth = typeOf(op.getV()).getDimension(2);
   auto stored = op.getK().getDefiningOp<model::PagedAppendOp>();
+  if (op.hasOneState() && (op.getGate() || op.getSinks()))
+    return op.emitOpError() << "cannot be tiled: attention to one state has "
+                               "neither gate nor sinks";
   if (failed(expectRows(op, "q", q)) ||
       failed(expectAdjacentHeads(op, "q", q, group)) ||
       (gate.buffer &&
@@ -116,9 +128,9 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
   View out = tiler.resultFor(op, name);
   Weight sinks = vectorWeight(name + ".sinks", op.getSinks(), tiler);
   RowTiles tiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().attentionRows));
-  PhaseBuilder phase =
-      plan.phase(name, op.getLoc(), {tiles.extent, plan.constant(groups)},
-                 {tiles.capacity, groups});
+  PhaseBuilder phase = plan.phase(
+      name, op.getLoc(), {tiles.extent, plan.constant(groups * sharers)},
+      {tiles.capacity, groups * sharers});
   auto tileOf = [&](const View &view, int64_t heads) {
     Box box = phase.whole(view);
     narrow(box, 0, phase.coordinate(0), tiles.size);
@@ -127,17 +139,18 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
   };
   auto headOf = [&](const View &state) {
     Box box = phase.whole(state);
-    narrow(box, 1, phase.coordinate(1), 1);
+    if (sharers == 1)
+      narrow(box, 1, phase.coordinate(1), 1);
     return box;
   };
   Box result = tileOf(out, group), queries = tileOf(q, group),
-      keyBox = headOf(keys), valueBox = headOf(values),
-      rows = rowsOfTask(phase, positions, tiles.size),
+      keyBox = headOf(keys), rows = rowsOfTask(phase, positions, tiles.size),
       sequenceRows = rowsOfTask(phase, sequences, tiles.size),
       allPages = phase.whole(pages);
   phase.reads(q, queries);
   phase.reads(keys, keyBox);
-  phase.reads(values, valueBox);
+  if (!op.hasOneState())
+    phase.reads(values, headOf(values));
   phase.reads(positions, rows);
   phase.reads(sequences, sequenceRows);
   phase.reads(pages, allPages);
@@ -153,40 +166,39 @@ static LogicalResult tile(model::PagedAttentionOp op, Tiler &tiler) {
   phase.writes(out, result);
   int64_t scratch = attentionScratch(tiles.size, group, width, valueWidth);
   // Blocks of values as numbers; attention has room for those of keys.
-  if (stored.getStored() != model::Stored::f32)
+  if (stored.getStored() != model::Stored::f32 || op.hasOneState())
     scratch += int64_t(sizeof(float)) * kAttentionBlock * valueWidth;
   phase.needsScratch(scratch);
-  event::BufferOp keyBuffer = keys.buffer, valueBuffer = values.buffer;
+  event::BufferOp keyBuffer = keys.buffer;
   auto program = op->getParentOfType<model::ProgramOp>();
-  phase.call(bodyFor("paged_attention", stored),
-             {phase.address(out, result),
-              phase.stride(out, 0),
-              phase.address(q, queries),
-              phase.stride(q, 0),
-              phase.address(keys, keyBox),
-              phase.integer(keyBuffer.getPageStride()),
-              phase.address(values, valueBox),
-              phase.integer(valueBuffer.getPageStride()),
-              phase.address(positions, rows),
-              phase.address(sequences, sequenceRows),
-              phase.address(pages, allPages),
-              phase.integer(pages.type.getDimension(0)),
-              phase.integer(program.countPages()),
-              phase.count(phase.rows()),
-              tiles.count(phase),
-              phase.integer(group),
-              phase.integer(width),
-              phase.integer(valueWidth),
-              phase.integer(keys.type.getDimension(2)),
-              phase.integer(values.type.getDimension(2)),
-              phase.real(op.getScale()),
-              phase.real(op.getSoftcap()),
-              phase.integer(op.getWindow()),
-              gatePointer,
-              gateStride,
-              gateWidth,
-              sinks.tile(phase, 1, group),
-              phase.scratch(0)});
+  const bool isLatent = op.hasOneState();
+  SmallVector<Attribute> operands = {
+      phase.address(out, result),  phase.stride(out, 0),
+      phase.address(q, queries),   phase.stride(q, 0),
+      phase.address(keys, keyBox), phase.integer(keyBuffer.getPageStride())};
+  if (!isLatent) {
+    event::BufferOp valueBuffer = values.buffer;
+    operands.append({phase.address(values, headOf(values)),
+                     phase.integer(valueBuffer.getPageStride())});
+  }
+  operands.append(
+      {phase.address(positions, rows), phase.address(sequences, sequenceRows),
+       phase.address(pages, allPages),
+       phase.integer(pages.type.getDimension(0)),
+       phase.integer(program.countPages()), phase.count({phase.rows()}),
+       tiles.count(phase), phase.integer(group), phase.integer(width),
+       phase.integer(valueWidth), phase.integer(keys.type.getDimension(2))});
+  if (!isLatent)
+    operands.push_back(phase.integer(values.type.getDimension(2)));
+  operands.append({phase.real(op.getScale()), phase.real(op.getSoftcap()),
+                   phase.integer(op.getWindow())});
+  if (!isLatent)
+    operands.append(
+        {gatePointer, gateStride, gateWidth, sinks.tile(phase, 1, group)});
+  operands.push_back(phase.scratch(0));
+  phase.call(
+      bodyFor(isLatent ? "paged_latent_attention" : "paged_attention", stored),
+      operands);
   return success();
 }
 

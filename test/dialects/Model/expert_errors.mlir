@@ -44,6 +44,33 @@
 
 // -----
 
+// ... groups divide E
+%l = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+// expected-error @below {{4 groups do not divide 6 experts}}
+%e, %w = model.route %l {groups = 4 : i64} : (!model.tensor<rows x 6 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+%l = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+// expected-error @below {{65 groups, expected 1 to 64}}
+%e, %w = model.route %l {groups = 65 : i64} : (!model.tensor<rows x 6 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// ... of a row's groups, 1 to groups, there are k experts
+%l = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+// expected-error @below {{1 groups of a row, of 2 experts each, expected 1 to 3 with 3 experts}}
+%e, %w = model.route %l {groups = 3 : i64} : (!model.tensor<rows x 6 x f32>) -> (!model.tensor<rows x 3 x i32>, !model.tensor<rows x 3 x f32>)
+
+// -----
+
+// ... with best_two a group has at least 2
+%l = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+// expected-error @below {{a group of one expert has no best two}}
+%e, %w = model.route %l {groups = 6 : i64, groups_of_row = 2 : i64, best_two} : (!model.tensor<rows x 6 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
 // dispatch: choices and places have the shape of experts
 %e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
 // expected-error @below {{choices has shape [rows, 3], expected [rows, 2]}}

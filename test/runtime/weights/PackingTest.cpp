@@ -40,7 +40,12 @@ void check(const std::vector<Part> &parts, uint64_t k, bool interleave,
          parts[i].transposed, parts[i].blocks, parts[i].plus});
 
   auto weight = [&](size_t part, uint64_t output, uint64_t inner) {
-    const auto &[size, stride, offset] = parts[part].blocks;
+    const auto &[size, stride, offset, pairs] = parts[part].blocks;
+    if (pairs) {
+      // The first half of a run has its even rows.
+      const uint64_t place = output % pairs, half = pairs / 2;
+      output += (place < half ? 2 * place : 2 * (place - half) + 1) - place;
+    }
     uint64_t row = output / size * stride + offset + output % size;
     return parts[part].plus +
            (parts[part].transposed
@@ -100,6 +105,13 @@ TEST(Packing, ConcatenationStraddlesPanels) {
          {DataType::F64, 2, false},
          {DataType::BF16, 9, true}},
         140, false, DataType::F32);
+}
+
+TEST(Packing, HalvesThatAreStoredInTurn) {
+  for (bool transposed : {false, true})
+    check({{DataType::BF16, 36, transposed, {6, 16, 10, 6}},
+           {DataType::F32, 8, transposed, {8, 8, 0, 4}}},
+          33, false, DataType::F32);
 }
 
 TEST(Packing, InterleavedPartsArePaddedByThemselves) {

@@ -382,6 +382,34 @@ TEST_F(ParametersTest, RanksHaveTheirParts) {
   }
 }
 
+TEST_F(ParametersTest, HeadsAreInputsOfOneMatrix) {
+  const auto values = distinct_values(size_t(4) * 7 * 16, 1);
+  write({{"kv_b", DataType::F32, {28, 16}, values}});
+  const json description = json::parse(R"({
+    "mesh": {"axes": [{"name": "tp", "size": 2}]},
+    "parameters": [{"name":"heads","kind":"panels","dtype":"f32","k":3,"n":32,
+      "parts":[
+      {"sources":["kv_b"],"shape":[28,16],"transposed":true,"inputs":[2,3],
+       "shards":[{"dimension":1,"extent":28,"axes":["tp"]}]},
+      {"sources":["kv_b"],"shape":[28,16],"transposed":true,"inputs":[9,3],
+       "shards":[{"dimension":1,"extent":28,"axes":["tp"]}]}]}]})");
+  for (uint32_t rank : {0u, 1u}) {
+    LoadOptions options = without_cache();
+    options.rank = rank;
+    Parameters parameters =
+        Parameters::load(description, Checkpoint::open(folder.path), options);
+    for (uint64_t head = 0; head < 2; ++head)
+      for (uint64_t n = 0; n < 16; ++n)
+        for (uint64_t d = 0; d < 3; ++d)
+          EXPECT_EQ(floats(parameters.table()[0])[(head * 3 + d) * 16 + n],
+                    values[((2 * rank + head) * 7 + 2 + d) * 16 + n]);
+  }
+  json wrong = description;
+  wrong["parameters"][0]["parts"][1]["inputs"] = {12, 3};
+  expect_contains(error_of([&] { parse_parameters(wrong); }),
+                  "has inputs that do not fit its shape [28, 16]");
+}
+
 TEST_F(ParametersTest, RanksKeepTheirPartsApart) {
   write({{"w", DataType::F32, {32, 8}, distinct_values(256, 1)}});
   const json description = json::parse(R"({

@@ -26,12 +26,13 @@ struct ExpertsProblem {
   };
   template <typename Body>
   Routed route(Body body, bool biased, int32_t scoring, bool normalize,
-               float factor) const {
+               float factor, int64_t groups = 1, int64_t groups_of_row = 1,
+               bool best_two = false) const {
     Routed result{std::vector<int32_t>(rows * (k + 3), -7), Buffer(rows, k)};
     body(result.experts.data(), k + 3, result.weights.data(),
          result.weights.stride, logits.data(), logits.stride,
          biased ? bias.data() : nullptr, rows, k, count, scoring, normalize,
-         factor);
+         factor, groups, groups_of_row, best_two);
     return result;
   }
 

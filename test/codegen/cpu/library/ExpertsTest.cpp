@@ -93,6 +93,67 @@ TEST(Experts, BiasChoosesButDoesNotWeigh) {
   }
 }
 
+TEST(Experts, RowsGoToTheBestGroups) {
+  Random random(9);
+  struct Grouped {
+    int64_t rows, k, groups, of_row, size;
+  };
+  for (const auto &[rows, k, groups, of_row, size] : {Grouped{5, 3, 4, 2, 3},
+                                                      {9, 2, 2, 1, 2},
+                                                      {4, 8, 8, 4, 32},
+                                                      {3, 6, 64, 3, 2}})
+    for (bool best_two : {false, true})
+      for (bool biased : {false, true}) {
+        const int64_t count = groups * size;
+        const ExpertsProblem problem(random, rows, k, count);
+        const auto routed =
+            problem.route(baton_task_route_rows, biased, BATON_SCORING_SIGMOID,
+                          false, 1.5f, groups, of_row, best_two);
+        for (int64_t row = 0; row < rows; ++row) {
+          const float *logits = problem.logits.row(row);
+          const auto scores = scores_of(logits, count, BATON_SCORING_SIGMOID);
+          // Sums and biases are of scores, which are F32 to the body.
+          std::vector<float> keys(logits, logits + count);
+          for (int64_t i = 0; i < count && (biased || best_two); ++i)
+            keys[i] = static_cast<float>(scores[i]) +
+                      (biased ? problem.bias[i] : 0.0f);
+          std::vector<std::pair<float, int64_t>> worth;
+          for (int64_t group = 0; group < groups; ++group) {
+            std::vector<float> own(keys.begin() + group * size,
+                                   keys.begin() + (group + 1) * size);
+            std::sort(own.rbegin(), own.rend());
+            worth.emplace_back(-(best_two ? own[0] + own[1] : own[0]), group);
+          }
+          std::sort(worth.begin(), worth.end());
+          // Groups whose worth rounding alone tells apart are not judged.
+          if (of_row < groups &&
+              worth[of_row].first - worth[of_row - 1].first < 1e-5f &&
+              (biased || best_two))
+            continue;
+          std::vector<std::pair<float, int32_t>> order;
+          for (int64_t i = 0; i < of_row; ++i)
+            for (int64_t j = 0; j < size; ++j) {
+              const int64_t expert = worth[i].second * size + j;
+              order.emplace_back(-keys[expert], static_cast<int32_t>(expert));
+            }
+          std::sort(order.begin(), order.end());
+          if (static_cast<int64_t>(order.size()) > k && (biased || best_two) &&
+              order[k].first - order[k - 1].first < 1e-5f)
+            continue;
+          std::vector<int32_t> expected;
+          for (int64_t j = 0; j < k; ++j)
+            expected.push_back(order[j].second);
+          std::sort(expected.begin(), expected.end());
+          const int32_t *chosen = routed.experts.data() + row * (k + 3);
+          EXPECT_TRUE(std::equal(expected.begin(), expected.end(), chosen))
+              << "row " << row << " of " << groups << " groups";
+          for (int64_t j = 0; j < k; ++j)
+            EXPECT_NEAR(routed.weights.at(row, j), 1.5 * scores[chosen[j]],
+                        1e-6);
+        }
+      }
+}
+
 TEST(Experts, ARowWithoutNumbersIsSeen) {
   Random random(3);
   ExpertsProblem problem(random, 3, 2, 5);

@@ -48,6 +48,38 @@ TEST(PagedAttention, RowsHaveTheBitsOfTheirOwnSequence) {
   }
 }
 
+/// The same where one state has keys and values.
+TEST(PagedAttention, RowsOfOneStateHaveTheBitsOfTheirOwnSequence) {
+  Random random(11);
+  for (const PagedProblem::Shape &shape : paged_shapes()) {
+    const PagedProblem problem(random, shape);
+    const int64_t width = problem.latent_width();
+    const auto keys = problem.append(problem.keys, shape.head_dim,
+                                     baton_task_append_key_pages);
+    for (int64_t tile : {int64_t(16), int64_t(5), problem.rows}) {
+      const Buffer out =
+          problem.attend_latent(keys, tile, baton_task_paged_latent_attention);
+      expect_guards_intact(out);
+      for (int64_t row = 0; row < problem.rows; ++row) {
+        const Buffer &own = problem.keys[problem.sequences[row]];
+        Buffer alone(1, out.width);
+        std::vector<float> scratch(baton_attention_scratch_bytes(
+                                       1, shape.group, shape.head_dim, width) /
+                                   4);
+        baton_task_attention(alone.data(), alone.stride, problem.q.row(row),
+                             problem.q.stride, own.data(), own.stride,
+                             own.data(), own.stride, 1, problem.positions[row],
+                             shape.group, shape.head_dim, width, 0.3f,
+                             shape.softcap, shape.window, nullptr, 0, 0,
+                             nullptr, scratch.data());
+        expect_same_bits(out.row(row), alone.row(0), out.width);
+        if (HasFatalFailure())
+          FAIL() << "row " << row << " in tiles of " << tile;
+      }
+    }
+  }
+}
+
 /// What lies beside a head in its page, and in pages of others, stays.
 TEST(PagedAttention, RowsAreWrittenToTheirSlotsOnly) {
   Random random(2);
@@ -169,6 +201,35 @@ void expect_nan_where_it_is_seen(const StoredForm<Element> &form) {
 }
 
 } // namespace
+
+/// The same of a state that has keys and values.
+template <typename Element>
+void expect_stored_rows(const StoredForm<Element> &form,
+                        LatentBody<Element> body) {
+  Random random(12);
+  for (const PagedProblem::Shape &shape : paged_shapes()) {
+    const PagedProblem problem(random, shape);
+    PagedProblem plain = problem;
+    for (Buffer &tensor : plain.keys)
+      for (int64_t row = 0; row < tensor.rows; ++row)
+        form.store(tensor.row(row), tensor.width);
+    const Buffer expected = plain.attend_latent(
+        plain.append(plain.keys, shape.head_dim, baton_task_append_key_pages),
+        16, baton_task_paged_latent_attention);
+    const Buffer out = problem.attend_latent(
+        problem.append<Element>(problem.keys, shape.head_dim,
+                                shape.head_dim + form.extra, form.append_keys),
+        5, body, form.extra);
+    for (int64_t row = 0; row < problem.rows; ++row)
+      expect_same_bits(out.row(row), expected.row(row), out.width);
+  }
+}
+
+TEST(PagedAttention, StoredRowsOfOneStateAreThoseOfTheForm) {
+  expect_stored_rows(bfloat_form(), baton_task_paged_latent_attention_bf16);
+  expect_stored_rows(int8_form(), baton_task_paged_latent_attention_int8);
+  expect_stored_rows(float8_form(), baton_task_paged_latent_attention_fp8);
+}
 
 TEST(PagedAttention, StoredNumbersAreThoseOfTheForm) {
   expect_stored_numbers(bfloat_form());

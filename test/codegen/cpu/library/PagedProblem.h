@@ -148,6 +148,34 @@ struct PagedProblem {
     return out;
   }
 
+  /// The same of values that are the first elements of keys, without gates.
+  template <typename Element, typename Body>
+  Buffer attend_latent(const std::vector<Element> &memory, int64_t tile,
+                       Body body, int64_t extra = 0) const {
+    const int64_t width = latent_width(), key_row = shape.head_dim + extra;
+    Buffer out(rows, shape.group * width);
+    const int64_t floats = baton_attention_scratch_bytes(
+                               tile, shape.group, shape.head_dim, width) /
+                               4 +
+                           64 * width;
+    for (int64_t first = 0; first < rows; first += tile) {
+      std::vector<float> scratch(floats + 1,
+                                 std::numeric_limits<float>::quiet_NaN());
+      scratch.back() = Buffer::guard;
+      body(out.row(first), out.stride, q.row(first), q.stride,
+           memory.data() + 64 * key_row, 3 * 64 * key_row,
+           positions.data() + first, sequences.data() + first, pages.data(),
+           static_cast<int64_t>(pages.size()), line, rows,
+           std::min(tile, rows - first), shape.group, shape.head_dim, width,
+           key_row, 0.3f, shape.softcap, shape.window, scratch.data());
+      EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
+    }
+    return out;
+  }
+  int64_t latent_width() const {
+    return std::min(shape.head_dim, shape.value_dim);
+  }
+
   Shape shape;
   int64_t rows, line, pool = 0;
   Buffer q, gates;
@@ -171,6 +199,14 @@ inline std::vector<PagedProblem::Shape> paged_shapes() {
       {{{0, 9}, {130, 1}, {60, 9}}, 3, 16, 24, 40, 0.0f, 1, false, true},
   };
 }
+
+/// Bodies of values that are the first elements of keys.
+template <typename Element>
+using LatentBody = void (*)(float *, int64_t, const float *, int64_t,
+                            const Element *, int64_t, const int32_t *,
+                            const int32_t *, const int32_t *, int64_t, int64_t,
+                            int64_t, int64_t, int64_t, int64_t, int64_t,
+                            int64_t, float, float, int64_t, float *);
 
 /// The bodies of a form in which states are stored, and what they keep of a
 /// row.

@@ -41,6 +41,25 @@ TWIN_TEST(baton_task_route_rows) {
       }
 }
 
+TWIN_TEST(baton_task_route_rows) {
+  Random random(6);
+  struct Grouped {
+    int64_t rows, k, groups, of_row, size;
+  };
+  for (const auto &[rows, k, groups, of_row, size] :
+       {Grouped{5, 3, 4, 2, 3}, {40, 2, 2, 1, 2}, {4, 8, 8, 4, 32}})
+    for (int32_t scoring : {BATON_SCORING_SOFTMAX, BATON_SCORING_SIGMOID})
+      for (bool best_two : {false, true}) {
+        const ExpertsProblem problem(random, rows, k, groups * size);
+        twin.agree([&](auto body) {
+          auto routed = problem.route(body, best_two, scoring, true, 1.7f,
+                                      groups, of_row, best_two);
+          append(routed.weights.values, routed.experts);
+          return routed.weights.values;
+        });
+      }
+}
+
 TWIN_TEST(baton_task_dispatch_rows) {
   Random random(2);
   for (const auto &[rows, k, count] : shapes) {

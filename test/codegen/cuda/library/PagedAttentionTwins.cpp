@@ -66,6 +66,23 @@ void expect_same_attention(const Twin<Body> &twin,
 
 } // namespace
 
+template <typename Element, typename Body, typename Append>
+void expect_same_latent_attention(const Twin<Body> &twin, Append append,
+                                  int64_t extra) {
+  Random random(5);
+  for (const PagedProblem::Shape &shape : paged_shapes()) {
+    const PagedProblem problem(random, shape);
+    const auto keys = problem.append<Element>(problem.keys, shape.head_dim,
+                                              shape.head_dim + extra, append);
+    for (int64_t tile : {16, 5})
+      twin.agree([&](auto body) {
+        return problem.attend_latent(keys, tile, body, extra);
+      });
+    if (::testing::Test::HasFatalFailure())
+      return;
+  }
+}
+
 #define STORED_TWINS(suffix, Element, form, extra)                             \
   TWIN_TEST(baton_task_append_key_pages_##suffix) {                            \
     expect_same_elements<Element>(twin, true, extra);                          \
@@ -75,6 +92,10 @@ void expect_same_attention(const Twin<Body> &twin,
   }                                                                            \
   TWIN_TEST(baton_task_paged_attention_##suffix) {                             \
     expect_same_attention(twin, form);                                         \
+  }                                                                            \
+  TWIN_TEST(baton_task_paged_latent_attention_##suffix) {                      \
+    expect_same_latent_attention<Element>(                                     \
+        twin, baton_task_append_key_pages_##suffix, extra);                    \
   }
 STORED_TWINS(bf16, uint16_t, bfloat_form(), 0)
 STORED_TWINS(int8, int8_t, int8_form(), 4)
@@ -83,6 +104,10 @@ STORED_TWINS(fp8, int8_t, float8_form(), 4)
 TWIN_TEST(baton_task_append_key_pages) { expect_same_pages(twin, true); }
 
 TWIN_TEST(baton_task_append_value_pages) { expect_same_pages(twin, false); }
+
+TWIN_TEST(baton_task_paged_latent_attention) {
+  expect_same_latent_attention<float>(twin, baton_task_append_key_pages, 0);
+}
 
 TWIN_TEST(baton_task_paged_attention) {
   Random random(4);
