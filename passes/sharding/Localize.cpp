@@ -9,7 +9,10 @@
 #include "passes/sharding/Passes.h"
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Model/Places.h"
 #include "passes/sharding/Tactics.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace baton::sharding {
 #define GEN_PASS_DEF_LOCALIZE
@@ -148,12 +151,6 @@ static int64_t partOf(int64_t size, DimensionAttr dimension, MeshOp mesh) {
 static bool isTraining(Operation *op) {
   auto program = dyn_cast<ProgramOp>(op);
   return (program ? program : op->getParentOfType<ProgramOp>()).getTraining();
-}
-
-/// A value of places, which are cut as experts are.
-static bool isOfPlaces(Value value) {
-  return isa_and_nonnull<GatherOp, GroupedLinearOp, GroupedGatedLinearOp>(
-      value.getDefiningOp());
 }
 
 /// The type of what a rank has of a value: over axes of the batch, its rows
@@ -481,8 +478,10 @@ void Localizer::setTypes() {
 /// Where ranks have some of the experts each, they have places for those, and
 /// add up what these have made.
 void Localizer::keepOwnExperts() {
-  program.walk([&](GroupedLinearOp op) {
-    auto parameter = op.getWeight().getDefiningOp<ParameterOp>();
+  auto keep = [&](Value weight, Value bounds) {
+    if (auto gather = weight.getDefiningOp<AllGatherOp>())
+      weight = gather.getX();
+    auto parameter = weight.getDefiningOp<ParameterOp>();
     if (!parameter || !parameter.getShards())
       return;
     SmallVector<Attribute> axes;
@@ -491,13 +490,22 @@ void Localizer::keepOwnExperts() {
         llvm::append_range(axes, shard.getAxes());
     if (axes.empty())
       return;
-    auto dispatch = op.getBounds().getDefiningOp<DispatchOp>();
-    Value bounds = dispatch.getBounds();
-    dispatch.setAxesAttr(ArrayAttr::get(op.getContext(), axes));
+    auto dispatch = bounds.getDefiningOp<DispatchOp>();
+    if (dispatch.getAxes())
+      return;
+    dispatch.setAxesAttr(ArrayAttr::get(dispatch.getContext(), axes));
     bounds.setType(typeOf(bounds).withShape(
         {typeOf(parameter.getResult()).getDimension(0) + 2}));
     for (Operation *user : dispatch.getPlaces().getUsers())
-      cast<CombineOp>(user).getBoundsMutable().assign(bounds);
+      llvm::TypeSwitch<Operation *>(user)
+          .Case<CombineOp, CombineWeightGradientOp, GatherGradientOp>(
+              [&](auto sum) { sum.getBoundsMutable().assign(bounds); });
+  };
+  program.walk([&](Operation *op) {
+    if (auto product = dyn_cast<GroupedLinearOp>(op))
+      keep(product.getWeight(), product.getBounds());
+    else if (auto adjoint = dyn_cast<GroupedLinearInputGradientOp>(op))
+      keep(adjoint.getWeight(), adjoint.getBounds());
   });
 }
 
