@@ -478,7 +478,18 @@ void Localizer::setTypes() {
 /// Where ranks have some of the experts each, they have places for those, and
 /// add up what these have made.
 void Localizer::keepOwnExperts() {
-  auto keep = [&](Value weight, Value bounds) {
+  auto keep = [&](ArrayRef<Attribute> axes, int64_t experts, Value bounds) {
+    auto dispatch = bounds.getDefiningOp<DispatchOp>();
+    if (axes.empty() || dispatch.getAxes())
+      return;
+    dispatch.setAxesAttr(ArrayAttr::get(dispatch.getContext(), axes));
+    bounds.setType(typeOf(bounds).withShape({experts + 2}));
+    for (Operation *user : dispatch.getPlaces().getUsers())
+      llvm::TypeSwitch<Operation *>(user)
+          .Case<CombineOp, CombineWeightGradientOp, GatherGradientOp>(
+              [&](auto sum) { sum.getBoundsMutable().assign(bounds); });
+  };
+  auto keepOfWeight = [&](Value weight, Value bounds) {
     if (auto gather = weight.getDefiningOp<AllGatherOp>())
       weight = gather.getX();
     auto parameter = weight.getDefiningOp<ParameterOp>();
@@ -488,24 +499,21 @@ void Localizer::keepOwnExperts() {
     for (auto shard : parameter.getShardsAttr().getAsRange<ShardAttr>())
       if (shard.getDimension() == 0)
         llvm::append_range(axes, shard.getAxes());
-    if (axes.empty())
-      return;
-    auto dispatch = bounds.getDefiningOp<DispatchOp>();
-    if (dispatch.getAxes())
-      return;
-    dispatch.setAxesAttr(ArrayAttr::get(dispatch.getContext(), axes));
-    bounds.setType(typeOf(bounds).withShape(
-        {typeOf(parameter.getResult()).getDimension(0) + 2}));
-    for (Operation *user : dispatch.getPlaces().getUsers())
-      llvm::TypeSwitch<Operation *>(user)
-          .Case<CombineOp, CombineWeightGradientOp, GatherGradientOp>(
-              [&](auto sum) { sum.getBoundsMutable().assign(bounds); });
+    keep(axes, typeOf(parameter.getResult()).getDimension(0), bounds);
   };
   program.walk([&](Operation *op) {
-    if (auto product = dyn_cast<GroupedLinearOp>(op))
-      keep(product.getWeight(), product.getBounds());
-    else if (auto adjoint = dyn_cast<GroupedLinearInputGradientOp>(op))
-      keep(adjoint.getWeight(), adjoint.getBounds());
+    if (auto product = dyn_cast<GroupedLinearOp>(op)) {
+      keepOfWeight(product.getWeight(), product.getBounds());
+    } else if (auto adjoint = dyn_cast<GroupedLinearInputGradientOp>(op)) {
+      keepOfWeight(adjoint.getWeight(), adjoint.getBounds());
+    } else if (auto made = dyn_cast<GroupedLinearWeightGradientOp>(op)) {
+      // It may stand in a stack of its own.
+      Value result = made.getResult();
+      ArrayRef<StringAttr> over =
+          dist::placementOf(result).getDimensions()[0].getAxes();
+      keep(SmallVector<Attribute>(over.begin(), over.end()),
+           typeOf(result).getDimension(0), made.getBounds());
+    }
   });
 }
 

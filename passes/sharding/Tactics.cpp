@@ -151,8 +151,10 @@ static bool endsExperts(GroupedLinearOp linear) {
 static LogicalResult shardInside(Propagation &propagation, GroupedLinearOp op,
                                  StringAttr axis) {
   Value weight = op.getWeight();
-  // An earlier tactic has spread experts over it.
-  if (propagation.shardingsOf(weight)[0].has(axis))
+  // An earlier tactic has spread experts over it, or another product with the
+  // same weights has been seen, as where layers are computed again.
+  if (propagation.shardingsOf(weight)[0].has(axis) ||
+      propagation.shardingsOf(weight)[2].has(axis))
     return success();
   int64_t ranks = propagation.getMesh().getSize(axis);
   for (const Sharding::Use &use : propagation.shardingsOf(weight)[2].axes)
