@@ -61,8 +61,8 @@ struct Rule {
 
   /// `bs k, n k -> bs n; sum k; k=60 n=96`
   std::string text() const;
-  /// Whether a dimension is of rows, or of their places with experts: batch axes
-  /// shard its first factor, others its second.
+  /// Whether a dimension is of rows, or of their places with experts: batch
+  /// axes shard its first factor, others its second.
   bool isRows(const FactorList &dimension) const;
 };
 

@@ -30,8 +30,8 @@ View placesFor(mlir::Value result, llvm::StringRef name, Tiler &tiler);
 mlir::AffineExpr countPlaces(PhaseBuilder &phase, int64_t k);
 /// All of a value by place.
 Box allPlaces(PhaseBuilder &phase, const View &view, int64_t k);
-/// The same, but with `bounds` those of the rank's own experts; before the phase
-/// has accesses.
+/// The same, but with `bounds` those of the rank's own experts; before the
+/// phase has accesses.
 Box ownPlaces(PhaseBuilder &phase, const View &view, int64_t k,
               mlir::Value bounds, Tiler &tiler);
 

@@ -91,16 +91,15 @@ baton_task_gather_rows_gradient(Real *__restrict dx, int64_t dx_stride,
     int64_t begin = 0;
     while (begin < k && own[begin] >= place_count)
       ++begin;
-    for_each_vector(
-        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-          Vector sum = begin < k
-                           ? load(dy + own[begin] * dy_stride + first, count)
-                           : splat(0.0f);
-          for (int64_t j = begin + 1; j < k; ++j)
-            if (own[j] < place_count)
-              sum += load(dy + own[j] * dy_stride + first, count);
-          store(dx + row * dx_stride + first, sum, count);
-        });
+    for_each_vector(width, [&](int64_t first,
+                               int64_t count) BATON_INLINE_LAMBDA {
+      Vector sum = begin < k ? load(dy + own[begin] * dy_stride + first, count)
+                             : splat(0.0f);
+      for (int64_t j = begin + 1; j < k; ++j)
+        if (own[j] < place_count)
+          sum += load(dy + own[j] * dy_stride + first, count);
+      store(dx + row * dx_stride + first, sum, count);
+    });
   }
 }
 

@@ -457,9 +457,9 @@ protected:
         training.recompute = training::RecomputeMode::full;
       compiler::addTrainingPasses(manager, training, schedule::Schedule());
       if (model.ranks > 1) {
-        training.mesh = {{model.spreadsExperts ? compiler::kExpertAxis
-                                               : compiler::kDataAxis,
-                          model.ranks}};
+        training.mesh = {
+            {model.spreadsExperts ? compiler::kExpertAxis : compiler::kDataAxis,
+             model.ranks}};
         training.zero = model.spreadsExperts ? 0 : 3;
         addMesh(*module, training.mesh.front());
         compiler::addShardingPasses(manager, training, /*localizes=*/true);
