@@ -30,7 +30,8 @@ def GatherRowsGradientBody : Body<"gather_rows_gradient",
            ReadsIntegers<["rows * k"]>:$places,
            Count:$rows, Count:$place_count, Count:$k, Count:$width)> {
   let description = [{
-    `dx[r]` is the sum of `dy[places[r k + j]]` over ascending j, from the first one on.
+    `dx[r]` is the sum of `dy[places[r k + j]]` over ascending j, from the first one on; of places
+    below `place_count` only, 0 without any.
   }];
   let flops = "rows * k * width";
 }
@@ -56,7 +57,7 @@ def CombineWeightsGradientBody : Body<"combine_weights_gradient",
            Count:$rows, Count:$place_count, Count:$k, Count:$width)> {
   let description = [{
     The adjoint of `combine_rows` for `weights`: `dweights[r][j]` is the sum of
-    `dy[r] * x[places[r k + j]]`.
+    `dy[r] * x[places[r k + j]]`; 0 where that is no place below `place_count`.
   }];
   let flops = "2 * rows * k * width";
 }

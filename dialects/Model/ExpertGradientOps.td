@@ -29,14 +29,18 @@ def Model_RouteGradientOp : Model_PlainOp<"route_gradient"> {
 def Model_GatherGradientOp : Model_PlainOp<"gather_gradient"> {
   let summary = "the sum over a row's places: the adjoint of gather";
   let description = [{
-    Row r is the sum over j, ascending, of place `places[r][j]` of dy.
+    Row r is the sum over j, ascending, of place `places[r][j]` of dy. With `bounds`, of
+    places of the rank's own experts alone.
 
     **Constraints:**
     - dy is `rows x k x K x f32`, places are `rows x k x i32`, made by `model.dispatch`
+    - bounds are there if that has `axes`, made by it
     - the result is `rows x K x f32`
   }];
-  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$places);
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$places, Optional<Model_TensorType>:$bounds);
   let results = (outs Model_TensorType:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$dy, "::mlir::Value":$places),
+                            [{ build($_builder, $_state, result, dy, places, ::mlir::Value()); }]>];
   let hasVerifier = 1;
 }
 
@@ -57,14 +61,20 @@ def Model_CombineInputGradientOp : Model_PlainOp<"combine_input_gradient"> {
 def Model_CombineWeightGradientOp : Model_PlainOp<"combine_weight_gradient"> {
   let summary = "the adjoint of combine for its weights";
   let description = [{
-    `result[r][j]` is the product of dy[r] and place `places[r][j]` of x.
+    `result[r][j]` is the product of dy[r] and place `places[r][j]` of x. With `bounds`, it
+    is 0 for a place of other ranks' experts.
 
     **Constraints:**
     - dy is `rows x K x f32`, x is `rows x k x K x f32`, places are `rows x k x i32`, made by `model.dispatch`
+    - bounds are there if that has `axes`, made by it
     - the result is `rows x k x f32`
   }];
-  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$places);
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$places,
+                       Optional<Model_TensorType>:$bounds);
   let results = (outs Model_TensorType:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$dy, "::mlir::Value":$x,
+                                 "::mlir::Value":$places),
+                            [{ build($_builder, $_state, result, dy, x, places, ::mlir::Value()); }]>];
   let hasVerifier = 1;
 }
 
@@ -72,7 +82,7 @@ def Model_GroupedLinearInputGradientOp : Model_PlainOp<"grouped_linear_input_gra
   let summary = "dy · weight, each place by its expert's weight";
   let description = [{
     **Constraints:**
-    - dy is `rows x k x N x f32` by places, bounds are `E + 1 x i32`, made by `model.dispatch`
+    - dy is `rows x k x N x f32` by places, bounds are made by `model.dispatch`, of E experts
     - the weight is static `E x N x K`; the result is `rows x k x K x f32`
   }];
   let arguments = (ins Model_TensorType:$dy, Model_TensorType:$bounds, Model_TensorType:$weight);
@@ -87,7 +97,7 @@ def Model_GroupedLinearWeightGradientOp : Model_PlainOp<"grouped_linear_weight_g
 
     **Constraints:**
     - dy is `rows x k x N x f32` and x is `rows x k x K x f32`, both by places
-    - bounds are `E + 1 x i32`, made by `model.dispatch`; the result is `E x N x K x f32`
+    - bounds are made by `model.dispatch`, of E experts; the result is `E x N x K x f32`
   }];
   let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$bounds);
   let results = (outs Model_TensorType:$result);

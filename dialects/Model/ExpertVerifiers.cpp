@@ -187,19 +187,27 @@ LogicalResult GroupedGatedLinearOp::verify() {
   return expectBiases(*this, "up's bias", getUpBias(), getUp());
 }
 
+/// Bounds of places that are a rank's, where a row's places are added up.
+static LogicalResult expectOwnBounds(Operation *op, Value places,
+                                     Value bounds) {
+  auto dispatch = places.getDefiningOp<DispatchOp>();
+  if (dispatch.getAxes().has_value() == bool(bounds) &&
+      (!bounds || bounds == dispatch.getBounds()))
+    return success();
+  return op->emitOpError() << "expected bounds if ranks have some of the "
+                              "experts each, made by the model.dispatch of its "
+                              "places";
+}
+
 LogicalResult CombineOp::verify() {
   if (failed(expectPlaces(*this, getX())))
     return failure();
   ArrayRef<int64_t> x = shapeOf(getX());
   if (failed(expectIntegers(*this, "places", getPlaces(), {kRows, x[1]})) ||
       failed(expectDispatched(*this, "places", getPlaces(), 2)) ||
-      failed(expectNumbers(*this, "weights", getWeights(), {kRows, x[1]})))
+      failed(expectNumbers(*this, "weights", getWeights(), {kRows, x[1]})) ||
+      failed(expectOwnBounds(*this, getPlaces(), getBounds())))
     return failure();
-  auto dispatch = getPlaces().getDefiningOp<DispatchOp>();
-  if (dispatch.getAxes().has_value() != bool(getBounds()) ||
-      (getBounds() && getBounds() != dispatch.getBounds()))
-    return emitOpError() << "expected bounds if ranks have some of the experts "
-                            "each, made by the model.dispatch of its places";
   return expectNumbers(*this, "the result", getResult(), {kRows, x[2]});
 }
 
@@ -241,7 +249,8 @@ LogicalResult GatherGradientOp::verify() {
     return failure();
   ArrayRef<int64_t> dy = shapeOf(getDy());
   if (failed(expectIntegers(*this, "places", getPlaces(), {kRows, dy[1]})) ||
-      failed(expectDispatched(*this, "places", getPlaces(), 2)))
+      failed(expectDispatched(*this, "places", getPlaces(), 2)) ||
+      failed(expectOwnBounds(*this, getPlaces(), getBounds())))
     return failure();
   return expectNumbers(*this, "the result", getResult(), {kRows, dy[2]});
 }
@@ -266,9 +275,14 @@ LogicalResult CombineWeightGradientOp::verify() {
   ArrayRef<int64_t> x = shapeOf(getX());
   if (failed(expectNumbers(*this, "dy", getDy(), {kRows, x[2]})) ||
       failed(expectIntegers(*this, "places", getPlaces(), {kRows, x[1]})) ||
-      failed(expectDispatched(*this, "places", getPlaces(), 2)))
+      failed(expectDispatched(*this, "places", getPlaces(), 2)) ||
+      failed(expectOwnBounds(*this, getPlaces(), getBounds())))
     return failure();
   return expectNumbers(*this, "the result", getResult(), {kRows, x[1]});
+}
+
+static int64_t countExperts(Value bounds) {
+  return bounds.getDefiningOp<DispatchOp>().countExperts();
 }
 
 LogicalResult GroupedLinearInputGradientOp::verify() {
@@ -281,7 +295,7 @@ LogicalResult GroupedLinearInputGradientOp::verify() {
   ArrayRef<int64_t> dy = shapeOf(getDy());
   int64_t inputs = shapeOf(getWeight())[2];
   if (failed(expectShape(*this, "the weight", getWeight(),
-                         {shapeOf(getBounds())[0] - 1, dy[2], inputs})))
+                         {countExperts(getBounds()), dy[2], inputs})))
     return failure();
   return expectNumbers(*this, "the result", getResult(),
                        {kRows, dy[1], inputs});
@@ -297,5 +311,5 @@ LogicalResult GroupedLinearWeightGradientOp::verify() {
     return emitOpError() << "x has " << x[1] << " places of a row, dy "
                          << dy[1];
   return expectNumbers(*this, "the result", getResult(),
-                       {shapeOf(getBounds())[0] - 1, dy[2], x[2]});
+                       {countExperts(getBounds()), dy[2], x[2]});
 }

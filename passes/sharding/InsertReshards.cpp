@@ -5,6 +5,8 @@
 #include "passes/sharding/Derivation.h"
 #include "passes/sharding/LossExpansion.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace baton::sharding {
 #define GEN_PASS_DEF_INSERTRESHARDS
 #include "passes/sharding/Passes.h.inc"
@@ -31,6 +33,8 @@ private:
   void readAnnotations();
   void visit(Operation *op);
   PlacementAttr wanted(OpOperand &operand);
+  bool isLinearIn(OpOperand &operand);
+  bool staysPartial(SaveOp save);
   bool passPartials(Operation *op, const Rule &rule);
   void bring(OpOperand &operand, PlacementAttr to);
   Value settle(Value value, PlacementAttr to);
@@ -41,6 +45,8 @@ private:
   OpBuilder builder;
   /// Where values are to lie, and where they do so far.
   llvm::DenseMap<Value, PlacementAttr> kept, lies;
+  /// Where parts of sums lie that are saved, by their names.
+  llvm::StringMap<PlacementAttr> partial;
   /// How ops read their operands, if not as they are to lie.
   llvm::DenseMap<OpOperand *, PlacementAttr> reads;
   /// Partial values that were made whole, and values brought to a place.
@@ -126,18 +132,51 @@ void Inserter::bring(OpOperand &operand, PlacementAttr to) {
   operand.set(result);
 }
 
-/// Where all terms of an op are parts of sums that nothing else reads and lie
-/// alike, the op adds parts where they lie, and the sum over ranks comes after
-/// it.
+/// Whether an op may read a part of a sum there.
+bool Inserter::isLinearIn(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  if (!hasRule(op->getName().getStringRef()))
+    return false;
+  std::optional<Rule> rule = ruleOf(op);
+  return rule && rule->isLinear &&
+         llvm::is_contained(rule->terms, operand.getOperandNumber());
+}
+
+/// Whether all that read a value, now and where it was saved, may read parts of
+/// it: then each rank saves its own.
+bool Inserter::staysPartial(SaveOp save) {
+  auto mayRead = [&](OpOperand &use) {
+    return isa<SaveOp>(use.getOwner()) || isLinearIn(use);
+  };
+  if (!llvm::all_of(save.getX().getUses(), mayRead))
+    return false;
+  return !program.getBody()
+              .walk([&](SavedOp saved) {
+                bool fits = saved.getName() != save.getName() ||
+                            llvm::all_of(saved->getUses(), mayRead);
+                return fits ? WalkResult::advance() : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
+/// Where all terms of an op are parts of sums that nothing else reads, but for
+/// who saves them, and lie alike, the op adds parts where they lie, and the sum
+/// over ranks comes after it.
 bool Inserter::passPartials(Operation *op, const Rule &rule) {
   if (!rule.isLinear || !lies[op->getOperand(rule.terms.front())].isPartial())
     return false;
+  if (auto save = dyn_cast<SaveOp>(op)) {
+    if (!staysPartial(save))
+      return false;
+    partial[save.getName()] = lies[save.getX()];
+    return true;
+  }
   SmallVector<PlacementAttr> operands;
   for (OpOperand &operand : op->getOpOperands()) {
     bool isTerm = llvm::is_contained(rule.terms, operand.getOperandNumber());
     operands.push_back(isTerm ? lies[operand.get()] : wanted(operand));
     for (Operation *user : operand.get().getUsers())
-      if (isTerm && user != op)
+      if (isTerm && user != op && !isa<SaveOp>(user))
         return false;
   }
   auto results = deriveResults(rule, operands, {}, mesh,
@@ -150,6 +189,9 @@ bool Inserter::passPartials(Operation *op, const Rule &rule) {
 }
 
 void Inserter::visit(Operation *op) {
+  if (auto saved = dyn_cast<SavedOp>(op))
+    if (PlacementAttr placement = partial.lookup(saved.getName()))
+      lies[saved.getResult()] = placement;
   std::optional<Rule> rule;
   if (hasRule(op->getName().getStringRef()))
     rule = ruleOf(op);

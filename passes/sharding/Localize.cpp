@@ -9,7 +9,10 @@
 #include "passes/sharding/Passes.h"
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Model/Places.h"
 #include "passes/sharding/Tactics.h"
+
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace baton::sharding {
 #define GEN_PASS_DEF_LOCALIZE
@@ -148,12 +151,6 @@ static int64_t partOf(int64_t size, DimensionAttr dimension, MeshOp mesh) {
 static bool isTraining(Operation *op) {
   auto program = dyn_cast<ProgramOp>(op);
   return (program ? program : op->getParentOfType<ProgramOp>()).getTraining();
-}
-
-/// A value of places, which are cut as experts are.
-static bool isOfPlaces(Value value) {
-  return isa_and_nonnull<GatherOp, GroupedLinearOp, GroupedGatedLinearOp>(
-      value.getDefiningOp());
 }
 
 /// The type of what a rank has of a value: over axes of the batch, its rows
@@ -481,23 +478,42 @@ void Localizer::setTypes() {
 /// Where ranks have some of the experts each, they have places for those, and
 /// add up what these have made.
 void Localizer::keepOwnExperts() {
-  program.walk([&](GroupedLinearOp op) {
-    auto parameter = op.getWeight().getDefiningOp<ParameterOp>();
+  auto keep = [&](ArrayRef<Attribute> axes, int64_t experts, Value bounds) {
+    auto dispatch = bounds.getDefiningOp<DispatchOp>();
+    if (axes.empty() || dispatch.getAxes())
+      return;
+    dispatch.setAxesAttr(ArrayAttr::get(dispatch.getContext(), axes));
+    bounds.setType(typeOf(bounds).withShape({experts + 2}));
+    for (Operation *user : dispatch.getPlaces().getUsers())
+      llvm::TypeSwitch<Operation *>(user)
+          .Case<CombineOp, CombineWeightGradientOp, GatherGradientOp>(
+              [&](auto sum) { sum.getBoundsMutable().assign(bounds); });
+  };
+  auto keepOfWeight = [&](Value weight, Value bounds) {
+    if (auto gather = weight.getDefiningOp<AllGatherOp>())
+      weight = gather.getX();
+    auto parameter = weight.getDefiningOp<ParameterOp>();
     if (!parameter || !parameter.getShards())
       return;
     SmallVector<Attribute> axes;
     for (auto shard : parameter.getShardsAttr().getAsRange<ShardAttr>())
       if (shard.getDimension() == 0)
         llvm::append_range(axes, shard.getAxes());
-    if (axes.empty())
-      return;
-    auto dispatch = op.getBounds().getDefiningOp<DispatchOp>();
-    Value bounds = dispatch.getBounds();
-    dispatch.setAxesAttr(ArrayAttr::get(op.getContext(), axes));
-    bounds.setType(typeOf(bounds).withShape(
-        {typeOf(parameter.getResult()).getDimension(0) + 2}));
-    for (Operation *user : dispatch.getPlaces().getUsers())
-      cast<CombineOp>(user).getBoundsMutable().assign(bounds);
+    keep(axes, typeOf(parameter.getResult()).getDimension(0), bounds);
+  };
+  program.walk([&](Operation *op) {
+    if (auto product = dyn_cast<GroupedLinearOp>(op)) {
+      keepOfWeight(product.getWeight(), product.getBounds());
+    } else if (auto adjoint = dyn_cast<GroupedLinearInputGradientOp>(op)) {
+      keepOfWeight(adjoint.getWeight(), adjoint.getBounds());
+    } else if (auto made = dyn_cast<GroupedLinearWeightGradientOp>(op)) {
+      // It may stand in a stack of its own.
+      Value result = made.getResult();
+      ArrayRef<StringAttr> over =
+          dist::placementOf(result).getDimensions()[0].getAxes();
+      keep(SmallVector<Attribute>(over.begin(), over.end()),
+           typeOf(result).getDimension(0), made.getBounds());
+    }
   });
 }
 

@@ -87,8 +87,10 @@ std::string Rule::text() const {
 }
 
 bool Rule::isRows(const FactorList &dimension) const {
-  return dimension.size() == 2 && factors[dimension[0]].letter == 'b' &&
-         factors[dimension[1]].letter == 's';
+  if (dimension.size() != 2 || factors[dimension[0]].letter != 'b')
+    return false;
+  const char inner = factors[dimension[1]].letter;
+  return inner == 's' || inner == 'e';
 }
 
 Rule baton::sharding::identityRule(ValueRange values) {

@@ -6,7 +6,8 @@
 // placements are found, reshards are inserted, or both are checked.
 //
 // Rows are two factors, b·s: sequences, and positions in them. Axes that the
-// mesh calls batch shard b, others s. Query heads are g·r where key/value heads
+// mesh calls batch shard b, others s. So are places of rows with experts, b·e,
+// where both may be cut. Query heads are g·r where key/value heads
 // are g.
 //
 //===----------------------------------------------------------------------===//
@@ -60,6 +61,8 @@ struct Rule {
 
   /// `bs k, n k -> bs n; sum k; k=60 n=96`
   std::string text() const;
+  /// Whether a dimension is of rows, or of their places with experts: batch
+  /// axes shard its first factor, others its second.
   bool isRows(const FactorList &dimension) const;
 };
 

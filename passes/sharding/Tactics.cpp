@@ -142,12 +142,19 @@ static LogicalResult shardVocabulary(Propagation &propagation, Operation *op,
   return success();
 }
 
+/// Whether it is the second product of experts, of what others made of rows.
+static bool endsExperts(GroupedLinearOp linear) {
+  return !linear.getX().getDefiningOp<GatherOp>();
+}
+
 /// The inside of experts.
 static LogicalResult shardInside(Propagation &propagation, GroupedLinearOp op,
                                  StringAttr axis) {
   Value weight = op.getWeight();
-  // An earlier tactic has spread experts over it.
-  if (propagation.shardingsOf(weight)[0].has(axis))
+  // An earlier tactic has spread experts over it, or another product with the
+  // same weights has been seen, as where layers are computed again.
+  if (propagation.shardingsOf(weight)[0].has(axis) ||
+      propagation.shardingsOf(weight)[2].has(axis))
     return success();
   int64_t ranks = propagation.getMesh().getSize(axis);
   for (const Sharding::Use &use : propagation.shardingsOf(weight)[2].axes)
@@ -177,10 +184,9 @@ static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
     else if (auto linear = dyn_cast<LinearOp>(op);
              linear && linear != projection && endsFeedForward(linear))
       seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
-    // Experts with biases stay whole: a sum over ranks would add one each. So
-    // do those that train.
+    // Experts with biases stay whole: a sum over ranks would add one each.
     else if (auto linear = dyn_cast<GroupedLinearOp>(op);
-             linear && !linear.getBias() && !program.getTraining())
+             linear && !linear.getBias() && endsExperts(linear))
       seeded = shardInside(propagation, linear, axis);
     else
       seeded = shardVocabulary(propagation, op, projection, axis);

@@ -7,18 +7,6 @@ using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
-bool tasks::isOfPlaces(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (isa_and_nonnull<
-          model::GatherOp, model::GroupedLinearOp, model::GroupedGatedLinearOp,
-          model::GroupedLinearInputGradientOp, model::CombineInputGradientOp>(
-          op))
-    return true;
-  return isa_and_nonnull<model::Elementwise, model::ActivateGradientOp>(op) &&
-         llvm::any_of(op->getOperands(),
-                      [](Value operand) { return isOfPlaces(operand); });
-}
-
 bool tasks::isOfPlaces(const View &view) {
   if (!view.buffer || view.type.getRank() != 3 || view.map.getNumResults() != 2)
     return false;
@@ -43,10 +31,26 @@ View tasks::byPlace(const View &view) {
           AffineMap::get(rank, event::kStepSymbols, index, context)};
 }
 
+/// Makes zeros of a value of places.
+static void clear(Operation *op, const std::string &name, const View &view,
+                  Tiler &tiler) {
+  PlaceTiles tiles(op, name, /*dispatch=*/{},
+                   typeOf(op->getResult(0)).getDimension(1), tiler);
+  PhaseBuilder &phase = tiles.phase;
+  Box box = tiles.of(view);
+  phase.writes(view, box);
+  phase.call("clear", {phase.address(view, box),
+                       tiles.count(view.type.getDimension(1))});
+}
+
 View tasks::placesFor(Value result, StringRef name, Tiler &tiler) {
   View view = tiler.destinations.lookup(result);
+  model::DispatchOp dispatch = model::dispatchOf(result);
   if (!view.buffer)
     view = tiler.plan.places(name, typeOf(result), result.getLoc());
+  else if (dispatch && dispatch.getAxes())
+    clear(result.getDefiningOp(),
+          tiler.plan.uniqueName((name + ".clear").str()), byPlace(view), tiler);
   tiler.views[result] = view;
   return byPlace(view);
 }
@@ -64,19 +68,56 @@ Box tasks::allPlaces(PhaseBuilder &phase, const View &view, int64_t k) {
   return box;
 }
 
-PlaceTiles::PlaceTiles(Operation *op, int64_t k, Tiler &tiler)
-    : size(tiler.rowsOf(op, tiler.plan.tiles().plainRows)),
-      places(tiler.plan.extent(model::kRows) * k),
-      capacity(ceilDiv(tiler.plan.bound(model::kRows) * k, size)) {}
-
-PhaseBuilder PlaceTiles::phase(const std::string &name, Location location,
-                               PlanBuilder &plan) const {
-  return plan.phase(name, location, {places.ceilDiv(size)}, {capacity});
+Box tasks::ownPlaces(PhaseBuilder &phase, const View &view, int64_t k,
+                     Value bounds, Tiler &tiler) {
+  Box box = allPlaces(phase, view, k);
+  if (bounds)
+    box.high[0] = phase.entries(
+        tiler.viewOf(bounds),
+        {phase.constant(
+            bounds.getDefiningOp<model::DispatchOp>().countExperts())})[0];
+  return box;
 }
 
-Attribute PlaceTiles::count(PhaseBuilder &phase) const {
-  return phase.count(
-      {phase.constant(size), places - phase.coordinate(0) * size});
+static PhaseBuilder beginPlaces(const std::string &name, Operation *op,
+                                model::DispatchOp dispatch, int64_t k,
+                                int64_t size, PlanBuilder &plan) {
+  if (dispatch && dispatch.getAxes()) {
+    const int64_t experts = dispatch.countExperts();
+    return plan.phase(name, op->getLoc(), {plan.constant(experts)}, {experts});
+  }
+  return plan.phase(name, op->getLoc(),
+                    {(plan.extent(model::kRows) * k).ceilDiv(size)},
+                    {ceilDiv(plan.bound(model::kRows) * k, size)});
+}
+
+PlaceTiles::PlaceTiles(Operation *op, const std::string &name,
+                       model::DispatchOp dispatch, int64_t k, Tiler &tiler)
+    : phase(beginPlaces(name, op, dispatch, k,
+                        tiler.rowsOf(op, tiler.plan.tiles().plainRows),
+                        tiler.plan)),
+      size(tiler.rowsOf(op, tiler.plan.tiles().plainRows)),
+      places(tiler.plan.extent(model::kRows) * k) {
+  AffineExpr expert = phase.coordinate(0);
+  if (dispatch && dispatch.getAxes())
+    ends =
+        phase.entries(tiler.viewOf(dispatch.getBounds()), {expert, expert + 1});
+}
+
+Box PlaceTiles::of(const View &view) {
+  Box box = rowsOfTask(phase, view, size);
+  if (!ends.empty()) {
+    box.low[0] = ends[0];
+    box.high[0] = ends[1];
+  }
+  return box;
+}
+
+Attribute PlaceTiles::count(int64_t width) {
+  if (!ends.empty())
+    return phase.count({(ends[1] - ends[0]) * width});
+  return phase.count({phase.constant(size * width),
+                      (places - phase.coordinate(0) * size) * width});
 }
 
 LogicalResult tasks::tilePlaces(Operation *op, const std::string &name,
@@ -89,15 +130,16 @@ LogicalResult tasks::tilePlaces(Operation *op, const std::string &name,
                 "experts, and some by rows";
   model::StepTensorType type = typeOf(op->getResult(0));
   View out = placesFor(op->getResult(0), name, tiler);
-  PlaceTiles tiles(op, type.getDimension(1), tiler);
-  PhaseBuilder phase = tiles.phase(name, op->getLoc(), tiler.plan);
-  Box box = rowsOfTask(phase, out, tiles.size);
+  PlaceTiles tiles(op, name, model::dispatchOf(op->getResult(0)),
+                   type.getDimension(1), tiler);
+  PhaseBuilder &phase = tiles.phase;
+  Box box = tiles.of(out);
   SmallVector<Attribute> operands = {phase.address(out, box),
                                      phase.stride(out, 0)};
   for (const View &input : inputs)
     appendRead(phase, byPlace(input), box, operands);
   phase.writes(out, box);
-  operands.append({tiles.count(phase), phase.integer(type.getDimension(2))});
+  operands.append({tiles.count(), phase.integer(type.getDimension(2))});
   operands.append(more.begin(), more.end());
   phase.call(callee, operands);
   return success();

@@ -1,45 +1,58 @@
 //===- Places.h - values by the places of rows with experts ---------------===//
 //
-// A value of places is [rows, k, ...], of which place p is [p / k, p % k].
 // Tiles are of places, whoever's row has them: in the order of experts they are
-// nobody's in particular.
+// nobody's in particular. Where ranks have some of the experts each, tasks have
+// the places of one of the rank's own.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_PASSES_TILING_PLACES_H
 #define BATON_PASSES_TILING_PLACES_H
 
+#include "dialects/Model/Places.h"
 #include "passes/tiling/TilingPieces.h"
 
 namespace baton::tasks {
 
 /// Whether a value is of places: by who makes it, and by where it is.
-bool isOfPlaces(mlir::Value value);
+using model::isOfPlaces;
 bool isOfPlaces(const View &view);
 
 /// A value of places by place: one row for each.
 View byPlace(const View &view);
 
-/// A buffer for a result that is of places: its destination, or a new one.
+/// A buffer for a result that is of places: its destination, or a new one. What
+/// is saved has zeros at places of other ranks' experts: who reads it knows by
+/// another table which places are the rank's.
 View placesFor(mlir::Value result, llvm::StringRef name, Tiler &tiler);
 
 /// How many places a step has.
 mlir::AffineExpr countPlaces(PhaseBuilder &phase, int64_t k);
 /// All of a value by place.
 Box allPlaces(PhaseBuilder &phase, const View &view, int64_t k);
+/// The same, but with `bounds` those of the rank's own experts; before the
+/// phase has accesses.
+Box ownPlaces(PhaseBuilder &phase, const View &view, int64_t k,
+              mlir::Value bounds, Tiler &tiler);
 
-/// A phase over tiles of places.
+/// A phase over tiles of places, or over the rank's own experts.
 struct PlaceTiles {
+  PhaseBuilder phase;
+
+  /// `dispatch` may be null: then it is over all places.
+  PlaceTiles(mlir::Operation *op, const std::string &name,
+             model::DispatchOp dispatch, int64_t k, Tiler &tiler);
+
+  /// A task's places of a value by place.
+  Box of(const View &view);
+  /// How many these are, or numbers of them.
+  mlir::Attribute count(int64_t width = 1);
+
+private:
   int64_t size;
   mlir::AffineExpr places;
-  int64_t capacity;
-
-  PlaceTiles(mlir::Operation *op, int64_t k, Tiler &tiler);
-
-  PhaseBuilder phase(const std::string &name, mlir::Location location,
-                     PlanBuilder &plan) const;
-  /// Places of the tile at coordinate 0.
-  mlir::Attribute count(PhaseBuilder &phase) const;
+  /// Where an expert's places begin and end; or none.
+  llvm::SmallVector<mlir::AffineExpr> ends;
 };
 
 /// A phase whose body takes out, the inputs (each a pointer and a row stride),

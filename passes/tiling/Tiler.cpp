@@ -174,6 +174,13 @@ WeightSources Tiler::sourcesOf(ValueRange weights) const {
             part.getBlocksAttr());
         continue;
       }
+      // Files of a program that trains have all experts, whoever has them.
+      if (part->getParentOfType<model::ProgramOp>().getTraining()) {
+        for (int64_t i = 0, e = shape.front(); i < e; ++i)
+          add(part, sourcesOfExpert(part, std::to_string(i)),
+              ArrayRef(shape).drop_front(), ArrayAttr(), {});
+        continue;
+      }
       ExpertShards cut(part);
       for (int64_t i = 0, e = typeOf(part.getResult()).getDimension(0); i < e;
            ++i) {
@@ -201,6 +208,10 @@ DictionaryAttr Tiler::describe(ValueRange weights) const {
     entries.push_back(builder.getNamedAttr("first_layer", sources.firstLayer));
     entries.push_back(builder.getNamedAttr("layer_step", sources.layerStep));
   }
+  auto cut = weights.front().getDefiningOp<model::ParameterOp>();
+  if (cut && cut.isOfExperts() && cut.getShards() &&
+      cut->getParentOfType<model::ProgramOp>().getTraining())
+    entries.push_back(builder.getNamedAttr("shards", describeShards(cut)));
   return builder.getDictionaryAttr(entries);
 }
 

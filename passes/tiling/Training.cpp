@@ -139,9 +139,12 @@ Trainable &Training::trainable(Value value) {
   made.between = betweenPrograms();
   made.description = description;
   if (parameter.getShards()) {
-    made.shards = describeShards(parameter, 2 - typeOf(value).getRank());
+    const int64_t rank = typeOf(value).getRank();
+    made.shards = describeShards(parameter, std::max<int64_t>(2 - rank, 0));
     made.ownShards = describeShards(parameter);
     made.axes = builder.getArrayAttr(parameter.getShardAxes());
+    for (auto shard : parameter.getShardsAttr().getAsRange<model::ShardAttr>())
+      made.cutsMatrices |= rank < 3 || shard.getDimension() > 0;
   }
   Type stored = typeOf(value).getElementType();
   made.productFormat = stored.isBF16()  ? "bf16"

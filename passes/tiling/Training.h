@@ -45,9 +45,12 @@ struct Trainable {
 
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
-  /// Where a rank has a part: its shards, as they are described of a matrix,
-  /// and the axes over which ranks have different parts; else null.
+  /// Where a rank has a part: its shards, as they are described of a matrix, or
+  /// of those of experts, and the axes over which ranks have different parts;
+  /// else null.
   mlir::ArrayAttr shards, axes;
+  /// Whether it has a part of each matrix, and not some of the experts' whole.
+  bool cutsMatrices = false;
   /// These shards of its own dimensions.
   mlir::ArrayAttr ownShards;
   /// What describes memory of its that the step before has left as it is, also

@@ -174,6 +174,9 @@ void Update::bindArguments() {
   int64_t columns = shape.back(),
           rows = shape.size() > 1 ? shape[shape.size() - 2] : 1;
   turned = rule.getWide() && rows > columns;
+  SmallVector<int64_t> layerShape = {rows, columns};
+  if (shape.size() > 2)
+    layerShape.assign(shape.begin(), shape.end());
   View like;
   like.type = matrix(together ? rows * trainable.matrices() : rows, columns);
   Builder builder(plan.context());
@@ -184,7 +187,7 @@ void Update::bindArguments() {
     like.type = shard->weight.type;
     views[rule.getParameter()] = shard->weight;
     views[rule.getGradient()] = shard->gradient;
-    shard->describe(described, {rows * trainable.experts(), columns});
+    shard->describe(described, layerShape);
   } else {
     views[rule.getParameter()] =
         kept("matrix", like, trainable.weightStorage, DictionaryAttr());
@@ -193,7 +196,7 @@ void Update::bindArguments() {
     if (trainable.shards) {
       // As the parameter is cut, with each layer by itself.
       described.set("shards", trainable.shards);
-      described.set("shape", builder.getI64ArrayAttr({rows, columns}));
+      described.set("shape", builder.getI64ArrayAttr(layerShape));
       described.set("layers", builder.getI64IntegerAttr(trainable.layers));
     }
   }
@@ -212,7 +215,7 @@ void Update::bindArguments() {
 /// A part of a parameter is updated as the whole is, as long as no number is
 /// computed of all of it.
 LogicalResult Update::expectWhole() {
-  if (!trainable.axes)
+  if (!trainable.cutsMatrices)
     return success();
   for (Operation &op : rule.getBody().front())
     if (isa<update::SumOp, update::ProductOp, update::ExtentOp>(op))

@@ -61,9 +61,14 @@ nlohmann::json shards_of(const nlohmann::json &tensor) {
 /// A number in (0, 1] of every key.
 double uniform(uint64_t key) { return (double(mix(key) >> 11) + 1) * 0x1p-53; }
 
-/// The whole shape of all layers, one behind the other.
+/// The whole shape of all layers, and of all experts of each, one behind the
+/// other.
 std::vector<uint64_t> stacked(const TrainingTensor &tensor) {
   std::vector<uint64_t> shape = tensor.cut->whole_shape();
+  while (shape.size() > 2) {
+    shape[1] *= shape[0];
+    shape.erase(shape.begin());
+  }
   shape[0] *= tensor.layers;
   return shape;
 }
@@ -638,7 +643,7 @@ TrainingTensors::optimizer(const PartsOfRanks &others) const {
                         std::byte *destination) mutable {
         const uint64_t element = bytes_of(tensor.type);
         const uint64_t layer_bytes = tensor.whole_elements() * element;
-        const uint64_t rows = tensor.cut->whole_shape()[0] * tensor.layers;
+        const uint64_t rows = stacked(tensor)[0];
         const uint64_t row_bytes = layer_bytes * tensor.layers / rows;
         if (first == 0) {
           whole.assign(layer_bytes * tensor.layers, std::byte(0));

@@ -133,8 +133,10 @@ def refusals(arguments, path):
              "cut into multiples of 16"),
             ("mixtral-top2", ["--mesh=tp=2", "--tensor-parallel=experts"], "5, is not divisible by axis \"tp\" of size 2"),
             ("llama-gqa", ["--mesh=ep=2"], "cannot be sharded by tactic 'experts': it is no mixture of experts"),
-            ("mixtral-top2", ["--mesh=ep=5", "--mode=train"], "axis ep is for programs that decode"),
-            ("mixtral-top2", ["--mesh=tp=2", "--tensor-parallel=experts", "--mode=train"], "is for programs that decode"),
+            ("mixtral-top2", ["--mesh=ep=2", "--mode=train"], "5, is not divisible by axis \"ep\" of size 2"),
+            ("qwen2moe-shared", ["--mesh=tp=2", "--mode=train"], "experts are 16 wide inside, which 2 ranks along axis "
+             "\"tp\" cannot cut into multiples of 16"),
+            ("llama-gqa", ["--mesh=ep=2", "--mode=train"], "it is no mixture of experts"),
             ("mixtral-top2", ["--mesh=ep=5", "--tensor-parallel=experts"], "add tp=N to --mesh")):
         folder = os.path.join(arguments.golden, name)
         result = run([arguments.batonc, folder, "--quiet", "-o", path("none"), *flags], check=False)

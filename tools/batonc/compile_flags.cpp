@@ -329,10 +329,7 @@ std::string tools::CompileFlags::finishTensors(CompileOptions &options) const {
     return flag + ": it is ranks along tp that have parts of layers; add tp=N "
                   "to --mesh";
   if (options.spreadsExperts)
-    return mode.value != "train"
-               ? ""
-               : flag + " is for programs that decode; in training ranks do "
-                        "not have experts of their own yet";
+    return "";
   if (has(kQueryAxis))
     return flag + " with --mesh=" + mesh +
            ": queries of one key/value head are not cut along tq so far; leave "
@@ -411,10 +408,6 @@ std::string tools::CompileFlags::finishMesh(CompileOptions &options) const {
     if (mode.value != "train" && isDataAxis(axis.name))
       return "--mesh=" + mesh + ": axis " + axis.name +
              " is for --mode=train; a program that decodes has one sequence";
-    if (mode.value == "train" && axis.name == kExpertAxis)
-      return "--mesh=" + mesh + ": axis " + axis.name +
-             " is for programs that decode; in training ranks do not have "
-             "experts of their own yet";
   }
   return "";
 }

@@ -85,16 +85,21 @@ BATON_TASK void
 baton_task_gather_rows_gradient(Real *__restrict dx, int64_t dx_stride,
                                 const Real *__restrict dy, int64_t dy_stride,
                                 const int32_t *__restrict places, int64_t rows,
-                                int64_t, int64_t k, int64_t width) {
+                                int64_t place_count, int64_t k, int64_t width) {
   for (int64_t row = 0; row < rows; ++row) {
     const int32_t *own = places + row * k;
-    for_each_vector(width,
-                    [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-                      Vector sum = load(dy + own[0] * dy_stride + first, count);
-                      for (int64_t j = 1; j < k; ++j)
-                        sum += load(dy + own[j] * dy_stride + first, count);
-                      store(dx + row * dx_stride + first, sum, count);
-                    });
+    int64_t begin = 0;
+    while (begin < k && own[begin] >= place_count)
+      ++begin;
+    for_each_vector(width, [&](int64_t first,
+                               int64_t count) BATON_INLINE_LAMBDA {
+      Vector sum = begin < k ? load(dy + own[begin] * dy_stride + first, count)
+                             : splat(0.0f);
+      for (int64_t j = begin + 1; j < k; ++j)
+        if (own[j] < place_count)
+          sum += load(dy + own[j] * dy_stride + first, count);
+      store(dx + row * dx_stride + first, sum, count);
+    });
   }
 }
 
@@ -117,17 +122,23 @@ BATON_TASK void baton_task_combine_rows_gradient(
 BATON_TASK void baton_task_combine_weights_gradient(
     Real *__restrict dweights, int64_t dweights_stride,
     const Real *__restrict dy, int64_t dy_stride, const Real *__restrict x,
-    int64_t x_stride, const int32_t *__restrict places, int64_t rows, int64_t,
-    int64_t k, int64_t width) {
+    int64_t x_stride, const int32_t *__restrict places, int64_t rows,
+    int64_t place_count, int64_t k, int64_t width) {
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t j = 0; j < k; ++j) {
-      const Real *made = x + places[row * k + j] * x_stride;
+      const int64_t place = places[row * k + j];
+      Real &weight = dweights[row * dweights_stride + j];
+      if (place >= place_count) {
+        weight = 0.0f;
+        continue;
+      }
+      const Real *made = x + place * x_stride;
       Vector sum = splat(0.0f);
       for_each_vector(width,
                       [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
                         sum = fma(load(dy + row * dy_stride + first, count),
                                   load(made + first, count), sum);
                       });
-      dweights[row * dweights_stride + j] = reduce_sum(sum);
+      weight = reduce_sum(sum);
     }
 }

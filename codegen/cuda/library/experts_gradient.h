@@ -85,17 +85,23 @@ BATON_DEVICE void baton_task_route_rows_gradient(
   }
 }
 
-BATON_DEVICE void baton_task_gather_rows_gradient(
-    float *dx, int64_t dx_stride, const float *dy, int64_t dy_stride,
-    const int32_t *places, int64_t rows, int64_t, int64_t k, int64_t width) {
-  baton::cuda::fill_rows(dx, dx_stride, rows, width,
-                         [&](int64_t row, int64_t column) {
-                           const int32_t *own = places + row * k;
-                           float sum = dy[own[0] * dy_stride + column];
-                           for (int64_t j = 1; j < k; ++j)
-                             sum += dy[own[j] * dy_stride + column];
-                           return sum;
-                         });
+BATON_DEVICE void
+baton_task_gather_rows_gradient(float *dx, int64_t dx_stride, const float *dy,
+                                int64_t dy_stride, const int32_t *places,
+                                int64_t rows, int64_t place_count, int64_t k,
+                                int64_t width) {
+  baton::cuda::fill_rows(
+      dx, dx_stride, rows, width, [&](int64_t row, int64_t column) {
+        const int32_t *own = places + row * k;
+        int64_t begin = 0;
+        while (begin < k && own[begin] >= place_count)
+          ++begin;
+        float sum = begin < k ? dy[own[begin] * dy_stride + column] : 0.0f;
+        for (int64_t j = begin + 1; j < k; ++j)
+          if (own[j] < place_count)
+            sum += dy[own[j] * dy_stride + column];
+        return sum;
+      });
 }
 
 BATON_DEVICE void baton_task_combine_rows_gradient(
@@ -112,15 +118,18 @@ BATON_DEVICE void baton_task_combine_rows_gradient(
 BATON_DEVICE void baton_task_combine_weights_gradient(
     float *dweights, int64_t dweights_stride, const float *dy,
     int64_t dy_stride, const float *x, int64_t x_stride, const int32_t *places,
-    int64_t rows, int64_t, int64_t k, int64_t width) {
-  baton::cuda::for_each_team(
-      rows * k, [&](int64_t job, int64_t lane, bool is_own) {
-        const int64_t row = job / k, j = job - row * k;
-        const float product = baton::cuda::inner_product(
-            dy + row * dy_stride, x + places[job] * x_stride, width, lane);
-        if (is_own && lane == 0)
-          dweights[row * dweights_stride + j] = product;
-      });
+    int64_t rows, int64_t place_count, int64_t k, int64_t width) {
+  baton::cuda::for_each_team(rows * k, [&](int64_t job, int64_t lane,
+                                           bool is_own) {
+    const int64_t row = job / k, j = job - row * k;
+    // Teams stay together, those with nothing to read, too.
+    const bool has = places[job] < place_count;
+    const float *own = dy + row * dy_stride,
+                *made = has ? x + places[job] * x_stride : own;
+    const float product = baton::cuda::inner_product(own, made, width, lane);
+    if (is_own && lane == 0)
+      dweights[row * dweights_stride + j] = has ? product : 0.0f;
+  });
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_EXPERTS_GRADIENT_H

@@ -102,7 +102,8 @@ bool CudaTarget::has(Feature feature) const {
 Error CudaTarget::check(const CompileOptions &options) const {
   for (const MeshAxis &axis : options.mesh)
     if (!isDataAxis(axis.name) &&
-        !(options.training && isTensorAxis(axis.name)))
+        !(options.training &&
+          (isTensorAxis(axis.name) || axis.name == kExpertAxis)))
       return createStringError("--mesh: axis " + axis.name + " with --target=" +
                                options.target + " is not built yet");
   if (options.stage == Stage::llvm)

@@ -158,7 +158,7 @@ void sharding::addStructure(RuleTable &rules) {
     writer.equation(" -> " + letters(op.getResult()));
   });
   rules.add<SaveOp>([](SaveOp op, RuleWriter &writer) {
-    writer.equation(letters(op.getX()) + " ->");
+    writer.equation(letters(op.getX()) + " ->").terms({0});
   });
   rules.add<SavedOp>([](SavedOp op, RuleWriter &writer) {
     writer.equation(" -> " + letters(op.getResult()));

@@ -1,8 +1,11 @@
 //===- experts_gradient.cpp - mixtures of experts that train --------------===//
 //
-// Ranks that have rows of their own send these to experts by themselves, and
-// all of them have all experts: gradients of experts are sums over rows. Rows
-// are not cut inside of sequences.
+// Ranks that have sequences of their own send their rows to experts by
+// themselves, so that values of places are cut between sequences as rows are:
+// gradients of experts are sums over ranks. Among ranks that have the same rows
+// and some of the experts each, values of places are cut as experts are
+// (experts.cpp). Their first dimension is both. Rows are not cut inside of
+// sequences.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,49 +16,64 @@ using namespace baton;
 using namespace baton::model;
 using namespace baton::sharding;
 
-/// An equation in which nothing is cut but rows, by sequences: `whole` are all
-/// letters but R.
-static void writeByRows(RuleWriter &writer, StringRef equation,
-                        StringRef whole) {
-  writer.equation(equation).replicated(whole).replicated("so");
-}
+using Write = void (*)(RuleWriter &);
 
-/// The same of an op that decoding programs have, too, by the rule that is
-/// there already (experts.cpp).
-template <typename OpT>
-static void addTrained(RuleTable &rules, StringRef equation, StringRef whole,
-                       StringRef own = "") {
+/// In programs that train; others have the rule that is there already
+/// (experts.cpp).
+template <typename OpT> static void addTrained(RuleTable &rules, Write write) {
   RuleTable::Writer decodes = rules.rules.lookup(OpT::getOperationName());
   rules.add<OpT>([=](OpT op, RuleWriter &writer) {
     auto program = op->template getParentOfType<ProgramOp>();
     if (!program || !program.getTraining())
       return decodes(op, writer);
-    writeByRows(writer, equation, whole);
-    writer.own(own);
+    write(writer);
   });
 }
 
-template <typename OpT>
-static void addAdjoint(RuleTable &rules, StringRef equation, StringRef whole) {
-  rules.add<OpT>(
-      [=](OpT, RuleWriter &writer) { writeByRows(writer, equation, whole); });
+template <typename OpT> static void addAdjoint(RuleTable &rules, Write write) {
+  rules.add<OpT>([=](OpT, RuleWriter &writer) { write(writer); });
 }
 
 void sharding::addExpertsGradient(RuleTable &rules) {
-  addTrained<DispatchOp>(rules, "R j -> z, R j, R j", "jz", /*own=*/"b");
-  addTrained<GatherOp>(rules, "R k, R j -> R j k", "jk");
-  addTrained<GroupedLinearOp>(rules, "R j k, z, e n k -> R j n", "jkzen");
-  addTrained<CombineOp>(rules, "R j k, R j, R j -> R k", "jk");
+  addTrained<DispatchOp>(rules, [](RuleWriter &writer) {
+    writer.equation("R j -> z, R j, R j").replicated("sojz").own("b");
+  });
+  addTrained<GatherOp>(rules, [](RuleWriter &writer) {
+    writer.equation("R k, R j -> be j k").replicated("sjk");
+  });
+  addTrained<GroupedLinearOp>(rules, [](RuleWriter &writer) {
+    writer.equation("be j k, z, e n k -> be j n").replicated("jz").sum("k");
+  });
+  addTrained<CombineOp>(rules, [](RuleWriter &writer) {
+    writer.equation("be j k, R j, R j -> R k")
+        .replicated("sjk")
+        .sum("e")
+        .linear({0});
+  });
 
-  addAdjoint<RouteGradientOp>(rules, "R j, R e, R j -> R e", "je");
-  addAdjoint<GatherGradientOp>(rules, "R j k, R j -> R k", "jk");
-  addAdjoint<CombineInputGradientOp>(rules, "R k, R j, R j -> R j k", "jk");
-  addAdjoint<CombineWeightGradientOp>(rules, "R k, R j k, R j -> R j", "jk");
-  addAdjoint<GroupedLinearInputGradientOp>(rules, "R j n, z, e n k -> R j k",
-                                           "jnzek");
-  rules.add<GroupedLinearWeightGradientOp>(
-      [](GroupedLinearWeightGradientOp, RuleWriter &writer) {
-        writeByRows(writer, "R j n, R j k, z -> e n k", "jnkze");
-        writer.sum("b");
-      });
+  addAdjoint<RouteGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("R j, R e, R j -> R e").replicated("soje");
+  });
+  addAdjoint<GatherGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("be j k, R j -> R k")
+        .replicated("sjk")
+        .sum("e")
+        .linear({0});
+  });
+  addAdjoint<CombineInputGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("R k, R j, R j -> be j k").replicated("sjk");
+  });
+  // Ranks have parts of each expert's sums, or those of some experts.
+  addAdjoint<CombineWeightGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("R k, be j k, R j -> R j")
+        .replicated("sjk")
+        .sum("e")
+        .linear({1});
+  });
+  addAdjoint<GroupedLinearInputGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("be j n, z, e n k -> be j k").replicated("jz").sum("n");
+  });
+  addAdjoint<GroupedLinearWeightGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("be j n, be j k, z -> e n k").replicated("jz").sum("b");
+  });
 }

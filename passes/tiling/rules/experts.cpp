@@ -121,36 +121,16 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
       plan.places(name, typeOf(op.getResult()), op.getLoc());
   View out = byPlace(tiler.viewOf(op.getResult())),
        choices = byPlace(tiler.viewOf(op.getChoices()));
-  const int64_t k = typeOf(op.getChoices()).getDimension(1),
-                size = tiler.rowsOf(op, plan.tiles().plainRows);
-  AffineExpr places = plan.extent(model::kRows) * k;
-  auto dispatch = op.getChoices().getDefiningOp<model::DispatchOp>();
-  const int64_t experts = dispatch.countExperts();
-  PhaseBuilder phase =
-      dispatch.getAxes()
-          ? plan.phase(name, op.getLoc(), {plan.constant(experts)}, {experts})
-          : plan.phase(name, op.getLoc(), {places.ceilDiv(size)},
-                       {ceilDiv(plan.bound(model::kRows) * k, size)});
-  Box all = phase.whole(x), made = rowsOfTask(phase, out, size),
-      chosen = rowsOfTask(phase, choices, size);
-  Attribute count;
-  if (dispatch.getAxes()) {
-    AffineExpr expert = phase.coordinate(0);
-    SmallVector<AffineExpr> ends =
-        phase.entries(tiler.viewOf(dispatch.getBounds()), {expert, expert + 1});
-    made.low[0] = chosen.low[0] = ends[0];
-    made.high[0] = chosen.high[0] = ends[1];
-    count = phase.count({ends[1] - ends[0]});
-  } else {
-    count = phase.count(
-        {phase.constant(size), places - phase.coordinate(0) * size});
-  }
+  const int64_t k = typeOf(op.getChoices()).getDimension(1);
+  PlaceTiles tiles(op, name, model::dispatchOf(op.getResult()), k, tiler);
+  PhaseBuilder &phase = tiles.phase;
+  Box all = phase.whole(x), made = tiles.of(out), chosen = tiles.of(choices);
   phase.reads(x, all);
   phase.reads(choices, chosen);
   phase.writes(out, made);
   phase.call("gather_rows", {phase.address(out, made), phase.stride(out, 0),
                              phase.address(x, all), phase.stride(x, 0),
-                             phase.address(choices, chosen), count,
+                             phase.address(choices, chosen), tiles.count(),
                              phase.count({phase.rows()}), phase.integer(k),
                              phase.integer(x.type.getDimension(1))});
   return success();
@@ -321,13 +301,10 @@ static LogicalResult tile(model::CombineOp op, Tiler &tiler) {
                  tiler.rowsOf(op, tiler.plan.tiles().plainRows));
   PhaseBuilder phase =
       tiler.plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
-  Box all = allPlaces(phase, x, k), made = rowsOfTask(phase, out, tiles.size),
+  Box all = ownPlaces(phase, x, k, op.getBounds(), tiler),
+      made = rowsOfTask(phase, out, tiles.size),
       own = rowsOfTask(phase, places, tiles.size),
       weight = rowsOfTask(phase, weights, tiles.size);
-  // Those of the rank's own experts.
-  if (Value bounds = op.getBounds())
-    all.high[0] = phase.entries(tiler.viewOf(bounds),
-                                {phase.constant(countExperts(bounds))})[0];
   phase.reads(x, all);
   phase.reads(places, own);
   phase.reads(weights, weight);

@@ -45,16 +45,19 @@ struct TrainedColumns {
 };
 } // namespace
 
+static int64_t countExperts(Value bounds) {
+  return bounds.getDefiningOp<model::DispatchOp>().countExperts();
+}
+
 TrainedColumns::TrainedColumns(Operation *op, Value bounds, const View &x,
                                const View &out, int64_t usual, Tiler &tiler,
                                const std::string &name)
     : x(x), out(out), width(tiler.columnsOf(op, usual)),
       columns(out.type.getDimension(1)),
-      phase(tiler.plan.phase(
-          name, op->getLoc(),
-          {tiler.plan.constant(typeOf(bounds).getDimension(0) - 1),
-           tiler.plan.constant(ceilDiv(columns, width))},
-          {typeOf(bounds).getDimension(0) - 1, ceilDiv(columns, width)})) {
+      phase(tiler.plan.phase(name, op->getLoc(),
+                             {tiler.plan.constant(countExperts(bounds)),
+                              tiler.plan.constant(ceilDiv(columns, width))},
+                             {countExperts(bounds), ceilDiv(columns, width)})) {
   SmallVector<AffineExpr> ends =
       phase.entries(tiler.viewOf(bounds), {expert(), expert() + 1});
   in = {{ends[0], phase.constant(0)},
@@ -200,12 +203,13 @@ static LogicalResult tile(model::GatherGradientOp op, Tiler &tiler) {
   PhaseBuilder phase =
       plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
   SmallVector<Attribute> operands;
-  Box own = rowsOfTask(phase, places, tiles.size);
+  Box all = ownPlaces(phase, dy, k, op.getBounds(), tiler),
+      own = rowsOfTask(phase, places, tiles.size);
   appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
-  appendRead(phase, dy, allPlaces(phase, dy, k), operands);
+  appendRead(phase, dy, all, operands);
   phase.reads(places, own);
   operands.append({phase.address(places, own), tiles.count(phase),
-                   phase.count({countPlaces(phase, k)}), phase.integer(k),
+                   phase.count({all.high[0]}), phase.integer(k),
                    phase.integer(out.type.getDimension(1))});
   phase.call("gather_rows_gradient", operands);
   return success();
@@ -220,15 +224,15 @@ static LogicalResult tile(model::CombineInputGradientOp op, Tiler &tiler) {
   const int64_t k = weights.type.getDimension(1);
   std::string name = tiler.plan.uniqueName(nameOf(op) + ".input_gradient");
   View out = placesFor(op.getResult(), name, tiler);
-  PlaceTiles tiles(op, k, tiler);
-  PhaseBuilder phase = tiles.phase(name, op.getLoc(), tiler.plan);
+  PlaceTiles tiles(op, name, model::dispatchOf(op.getResult()), k, tiler);
+  PhaseBuilder &phase = tiles.phase;
   SmallVector<Attribute> operands;
-  Box chosen = rowsOfTask(phase, choices, tiles.size);
-  appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
+  Box chosen = tiles.of(choices);
+  appendWrite(phase, out, tiles.of(out), operands);
   appendRead(phase, dy, phase.whole(dy), operands);
   appendRead(phase, weights, phase.whole(weights), operands);
   phase.reads(choices, chosen);
-  operands.append({phase.address(choices, chosen), tiles.count(phase),
+  operands.append({phase.address(choices, chosen), tiles.count(),
                    phase.count({phase.rows()}), phase.integer(k),
                    phase.integer(dy.type.getDimension(1))});
   phase.call("combine_rows_gradient", operands);
@@ -248,13 +252,14 @@ static LogicalResult tile(model::CombineWeightGradientOp op, Tiler &tiler) {
   PhaseBuilder phase =
       plan.phase(name, op.getLoc(), {tiles.extent}, {tiles.capacity});
   SmallVector<Attribute> operands;
-  Box own = rowsOfTask(phase, places, tiles.size);
+  Box all = ownPlaces(phase, x, k, op.getBounds(), tiler),
+      own = rowsOfTask(phase, places, tiles.size);
   appendWrite(phase, out, rowsOfTask(phase, out, tiles.size), operands);
   appendRead(phase, dy, rowsOfTask(phase, dy, tiles.size), operands);
-  appendRead(phase, x, allPlaces(phase, x, k), operands);
+  appendRead(phase, x, all, operands);
   phase.reads(places, own);
   operands.append({phase.address(places, own), tiles.count(phase),
-                   phase.count({countPlaces(phase, k)}), phase.integer(k),
+                   phase.count({all.high[0]}), phase.integer(k),
                    phase.integer(dy.type.getDimension(1))});
   phase.call("combine_weights_gradient", operands);
   return success();

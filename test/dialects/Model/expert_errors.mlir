@@ -313,6 +313,15 @@
 
 // -----
 
+// ... bounds are there where ranks have some of the experts each
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e {axes = ["ep"]} : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{expected bounds if ranks have some of the experts each, made by the model.dispatch of its places}}
+%r = model.gather_gradient %d, %p : (!model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
 // combine_input_gradient: choices are made by model.dispatch, weights are rows x k
 %e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
 %b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
@@ -330,6 +339,16 @@
 %x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
 // expected-error @below {{dy has shape [rows, 7], expected [rows, 8]}}
 %r = model.combine_weight_gradient %d, %x, %p : (!model.tensor<rows x 7 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 2 x f32>
+
+// -----
+
+// ... bounds are there where ranks have some of the experts each, and nowhere else
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{expected bounds if ranks have some of the experts each, made by the model.dispatch of its places}}
+%r = model.combine_weight_gradient %d, %x, %p, %b : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x i32>, !model.tensor<6 x i32>) -> !model.tensor<rows x 2 x f32>
 
 // -----
 

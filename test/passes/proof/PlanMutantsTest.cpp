@@ -60,6 +60,8 @@ struct Model {
   /// Phases with entries of tables, before they have events and memory; instead
   /// of a config.
   const char *phases = nullptr;
+  /// Ranks that train have some of the experts each, not a part of all weights.
+  bool spreadsExperts = false;
   /// Sequences that a step has rows of; 0 for one, with a past.
   int64_t batch = 0;
 };
@@ -295,6 +297,22 @@ constexpr Model kModels[] = {
      .maxSeq = 10,
      .trains = true,
      .most = 24},
+    // What a layer saves has zeros where other ranks' experts have places.
+    {.name = "trained-experts-of-ranks",
+     .config = R"({
+      "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+      "hidden_act": "silu", "max_position_embeddings": 16,
+      "rms_norm_eps": 1e-05, "tie_word_embeddings": false, "hidden_size": 16,
+      "num_hidden_layers": 2, "num_attention_heads": 1,
+      "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 16,
+      "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 10,
+      "rope_theta": 10000.0})",
+     .tiles = {3, 3, 2},
+     .maxSeq = 10,
+     .trains = true,
+     .most = 24,
+     .ranks = 2,
+     .spreadsExperts = true},
     {.name = "many-sequences",
      .config = R"({
       "architectures": ["LlamaForCausalLM"], "model_type": "llama",
@@ -439,8 +457,10 @@ protected:
         training.recompute = training::RecomputeMode::full;
       compiler::addTrainingPasses(manager, training, schedule::Schedule());
       if (model.ranks > 1) {
-        training.mesh = {{compiler::kDataAxis, model.ranks}};
-        training.zero = 3;
+        training.mesh = {
+            {model.spreadsExperts ? compiler::kExpertAxis : compiler::kDataAxis,
+             model.ranks}};
+        training.zero = model.spreadsExperts ? 0 : 3;
         addMesh(*module, training.mesh.front());
         compiler::addShardingPasses(manager, training, /*localizes=*/true);
       }

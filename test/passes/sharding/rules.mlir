@@ -272,7 +272,7 @@ model.program @decode max_seq 64 {
   ^bb1(%a: !x):
     // expected-remark @+1 {{rule: -> h k; h=12 k=8}}
     %p = model.parameter ["p"] : !w
-    // expected-remark @+1 {{rule: bs k ->; k=8}}
+    // expected-remark @+1 {{rule: bs k ->; terms 0; k=8}}
     model.save %a to "a" : !x
     // expected-remark @+1 {{rule: A k, B k -> z k; replicated A B z; A=12 k=8 B=12 z=24}}
     %c = model.concat %p, %p : (!w, !w) -> !model.tensor<24 x 8 x f32>

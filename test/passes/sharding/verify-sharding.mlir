@@ -260,9 +260,14 @@ model.program @p max_seq 64 training {
   %down = model.parameter ["down"] {dist.placements = [#columns]} : !down
   %y = model.stack %x repeat 2 : (!x) -> !x {
   ^bb1(%a: !x):
-  // expected-error @+1 {{'model.save' op operand 0 is placed #dist.placement<[replicate, replicate], partial sum(tensor)>, but the op is not linear in it alone}}
+    // Each rank may save its part of a sum, and reads what it saved.
     model.save %e to "e" : !x
     model.yield %a : !x
+  }
+  model.stack repeat 2 : () -> () {
+    // expected-error @+1 {{'model.saved' op reads what was saved as 'e' placed #dist.placement<[replicate, replicate]>, expected #dist.placement<[replicate, replicate], partial sum(tensor)>}}
+    %s = model.saved "e" : !x
+    model.yield
   }
   model.return %weights : !rows
 }

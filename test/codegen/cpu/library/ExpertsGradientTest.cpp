@@ -87,26 +87,41 @@ struct Places {
   Buffer weights, by_row, by_place;
 };
 
+/// How many of a step's places are a rank's own: all, some, none.
+std::vector<int64_t> own_places(int64_t places) {
+  return {places, (places + 1) / 2, 0};
+}
+
+/// Makes no numbers of the places that are not a rank's own.
+Buffer with_others_damaged(Buffer x, int64_t own) {
+  for (int64_t place = own; place < x.rows; ++place)
+    for (int64_t c = 0; c < x.width; ++c)
+      x.row(place)[c] = std::nanf("");
+  return x;
+}
+
 TEST(ExpertsGradient, GatherSumsThePlacesOfARow) {
   Random random(2);
   for (const Shape &shape : shapes)
     for (int64_t width : {1, 16, 37}) {
       const Places places(random, shape, width);
       const int64_t rows = shape.rows, k = shape.k;
-      Buffer out(rows, width);
-      baton_task_gather_rows_gradient(
-          out.data(), out.stride, places.by_place.data(),
-          places.by_place.stride, places.table.places.data(), rows, rows * k, k,
-          width);
-      oracle::Matrix expected(rows, width);
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t j = 0; j < k; ++j)
-          for (int64_t c = 0; c < width; ++c)
-            expected.at(row, c) +=
-                places.by_place.at(places.table.places[row * k + j], c);
-      expect_within(out, expected, [&, k = k](int64_t, int64_t) {
-        return double(k) * double(k) * rounding;
-      });
+      for (int64_t own : own_places(rows * k)) {
+        const Buffer dy = with_others_damaged(places.by_place, own);
+        Buffer out(rows, width);
+        baton_task_gather_rows_gradient(out.data(), out.stride, dy.data(),
+                                        dy.stride, places.table.places.data(),
+                                        rows, own, k, width);
+        oracle::Matrix expected(rows, width);
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t j = 0; j < k; ++j)
+            for (int64_t c = 0; c < width; ++c)
+              if (int64_t place = places.table.places[row * k + j]; place < own)
+                expected.at(row, c) += dy.at(place, c);
+        expect_within(out, expected, [&, k = k](int64_t, int64_t) {
+          return double(k) * double(k) * rounding;
+        });
+      }
     }
 }
 
@@ -116,8 +131,8 @@ TEST(ExpertsGradient, CombineGoesToPlacesAndWeights) {
     for (int64_t width : {1, 16, 37}) {
       const Places places(random, shape, width);
       const int64_t rows = shape.rows, k = shape.k;
-      const Buffer &dy = places.by_row, &x = places.by_place;
-      Buffer dx(rows * k, width), dweights(rows, k);
+      const Buffer &dy = places.by_row;
+      Buffer dx(rows * k, width);
       // Tiles of places, as plans have them.
       for (int64_t first = 0; first < rows * k; first += 7)
         baton_task_combine_rows_gradient(
@@ -125,24 +140,31 @@ TEST(ExpertsGradient, CombineGoesToPlacesAndWeights) {
             places.weights.data(), places.weights.stride,
             places.table.choices.data() + first,
             std::min<int64_t>(7, rows * k - first), rows, k, width);
-      baton_task_combine_weights_gradient(
-          dweights.data(), dweights.stride, dy.data(), dy.stride, x.data(),
-          x.stride, places.table.places.data(), rows, rows * k, k, width);
-      oracle::Matrix of_places(rows * k, width), of_weights(rows, k);
+      oracle::Matrix of_places(rows * k, width);
       for (int64_t row = 0; row < rows; ++row)
-        for (int64_t j = 0; j < k; ++j) {
-          const int64_t place = places.table.places[row * k + j];
-          for (int64_t c = 0; c < width; ++c) {
-            of_places.at(place, c) =
+        for (int64_t j = 0; j < k; ++j)
+          for (int64_t c = 0; c < width; ++c)
+            of_places.at(places.table.places[row * k + j], c) =
                 double(places.weights.at(row, j)) * double(dy.at(row, c));
-            of_weights.at(row, j) +=
-                double(dy.at(row, c)) * double(x.at(place, c));
-          }
-        }
       expect_within(dx, of_places, [](int64_t, int64_t) { return rounding; });
-      expect_within(dweights, of_weights, [&, width = width](int64_t, int64_t) {
-        return double(width) * double(width + 1) * rounding;
-      });
+      for (int64_t own : own_places(rows * k)) {
+        const Buffer x = with_others_damaged(places.by_place, own);
+        Buffer dweights(rows, k);
+        baton_task_combine_weights_gradient(
+            dweights.data(), dweights.stride, dy.data(), dy.stride, x.data(),
+            x.stride, places.table.places.data(), rows, own, k, width);
+        oracle::Matrix of_weights(rows, k);
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t j = 0; j < k; ++j)
+            for (int64_t c = 0; c < width; ++c)
+              if (int64_t place = places.table.places[row * k + j]; place < own)
+                of_weights.at(row, j) +=
+                    double(dy.at(row, c)) * double(x.at(place, c));
+        expect_within(dweights, of_weights,
+                      [&, width = width](int64_t, int64_t) {
+                        return double(width) * double(width + 1) * rounding;
+                      });
+      }
     }
 }
 

@@ -154,12 +154,14 @@ TWIN_TEST(baton_task_gather_rows_gradient) {
       const auto found =
           problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
       const Buffer dy = random.buffer(rows * k, width);
-      twin.agree([&](auto body) {
-        Buffer out(rows, width);
-        body(out.data(), out.stride, dy.data(), dy.stride, found.places.data(),
-             rows, rows * k, k, width);
-        return out;
-      });
+      // All places are a rank's own, or some.
+      for (int64_t own : {rows * k, rows * k / 2})
+        twin.agree([&, own = own](auto body) {
+          Buffer out(rows, width);
+          body(out.data(), out.stride, dy.data(), dy.stride,
+               found.places.data(), rows, own, k, width);
+          return out;
+        });
     }
 }
 
@@ -190,11 +192,12 @@ TWIN_TEST(baton_task_combine_weights_gradient) {
           problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
       const Buffer dy = random.buffer(rows, width),
                    x = random.buffer(rows * k, width);
-      twin.agree([&](auto body) {
-        Buffer out(rows, k);
-        body(out.data(), out.stride, dy.data(), dy.stride, x.data(), x.stride,
-             found.places.data(), rows, rows * k, k, width);
-        return out;
-      });
+      for (int64_t own : {rows * k, rows * k / 2})
+        twin.agree([&, own = own](auto body) {
+          Buffer out(rows, k);
+          body(out.data(), out.stride, dy.data(), dy.stride, x.data(), x.stride,
+               found.places.data(), rows, own, k, width);
+          return out;
+        });
     }
 }
