@@ -178,7 +178,8 @@ WeightSources Tiler::sourcesOf(ValueRange weights) const {
       if (part->getParentOfType<model::ProgramOp>().getTraining()) {
         for (int64_t i = 0, e = shape.front(); i < e; ++i)
           add(part, sourcesOfExpert(part, std::to_string(i)),
-              ArrayRef(shape).drop_front(), ArrayAttr(), {});
+              ArrayRef(shape).drop_front(), ArrayAttr(), {},
+              part.getBlocksAttr());
         continue;
       }
       ExpertShards cut(part);
