@@ -39,7 +39,7 @@ inline nlohmann::json validConfig(const std::string &family) {
     config.update({{"hidden_size", 48},
                    {"num_hidden_layers", 3},
                    {"num_key_value_heads", 6},
-                   {"first_k_dense_replace", 1},
+                   {"first_k_dense_replace", 0},
                    {"q_lora_rank", 20},
                    {"kv_lora_rank", 32},
                    {"qk_nope_head_dim", 10},
