@@ -2,6 +2,7 @@
 
 #include "fixture.h"
 
+#include "runtime/weights/description.h"
 #include "runtime/weights/packing.h"
 #include "runtime/weights/parameters.h"
 
