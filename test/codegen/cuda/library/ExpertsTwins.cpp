@@ -39,10 +39,6 @@ TWIN_TEST(baton_task_route_rows) {
           return routed.weights.values;
         });
       }
-}
-
-TWIN_TEST(baton_task_route_rows) {
-  Random random(6);
   struct Grouped {
     int64_t rows, k, groups, of_row, size;
   };
