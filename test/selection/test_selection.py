@@ -253,7 +253,7 @@ PLANTED = [
      ["e2e.decode.", "unit.BatonWeightsTests", "lit.", "e2e.attention_split.", "e2e.train_gradients.qwen3-norms",
       "fuzz.proof", "unit.BatonProofTests", "e2e.tune", "e2e.cuda_compile."]),
     ("runtime/decode/sampler.h",
-     ["unit.BatonDecodeTests", "e2e.generate", "e2e.decode.llama-gqa", "e2e.decode.gemma3-rope", "e2e.demo"],
+     ["unit.BatonDecodeTests", "e2e.generate", "e2e.decode.llama-gqa", "e2e.decode.deepseekv3-yarn", "e2e.demo"],
      ["unit.BatonTokenizerTests", "lit.", "fuzz.config", "e2e.decode.qwen3-norms", "e2e.train_f64."]),
     ("runtime/execute/host_execution.cpp", ["e2e.decode.llama-gqa", "e2e.train_f64.gpt2-small", "e2e.endings."],
      ["lit.", "fuzz.proof", "e2e.decode.qwen3-norms", "e2e.gpu_scripts.", "e2e.bench_scripts", "e2e.tune",

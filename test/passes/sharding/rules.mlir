@@ -91,9 +91,9 @@
 // expected-remark @+1 {{rule: bs h d, bs z -> bs h d; replicated d z; h=4 d=6 z=6}}
 %r12 = model.rope %q, %ang : (!q, !ang) -> !q
 %wh = "test.value"() : () -> !model.tensor<4 x 16 x 6 x f32>
-// expected-remark @+1 {{rule: bs h k, h n k -> bs h n; replicated n k; h=4 n=16 k=6}}
+// expected-remark @+1 {{rule: bs h k, h n k -> bs h n; replicated k n; h=4 k=6 n=16}}
 %r12a = model.head_linear %q, %wh : (!q, !model.tensor<4 x 16 x 6 x f32>) -> !model.tensor<rows x 4 x 16 x f32>
-// expected-remark @+1 {{rule: bs h a, bs h b -> bs h c; replicated a b c; h=4 a=6 b=6 c=12}}
+// expected-remark @+1 {{rule: bs h a, bs h b -> bs h c; replicated b a c; b=6 h=4 a=6 c=12}}
 %r12b = model.join_heads %q, %q : (!q, !q) -> !model.tensor<rows x 4 x 12 x f32>
 // expected-remark @+1 {{rule: bs h d -> t h d; replicated b s d t; h=2 d=6}}
 %r13 = model.kv_append %k to "k" : (!k) -> !kt
