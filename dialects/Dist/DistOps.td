@@ -43,7 +43,7 @@ def Dist_Dialect : Dialect {
     - `dist.placements` and `dist.computed` have a placement for each result, `dist.operands` one for each operand, `dist.arguments` one for each argument of the program, `dist.gradient` is one
     - every placement is one of its value: see `dist.placement`
     - `dist.summed` and `dist.gathered` name different axes of the mesh, at least one
-    - `dist.part_of` is at least 1, on a stack of a `dist.stage`
+    - `dist.part_of` is at least 1, on a stack of a `dist.stage`, or of a program with `dist.position`
     - `dist.scattered` is `"update"` or `"step"`, beside `dist.summed`
     - `dist.scattered_over` names some axes of `dist.summed`, not all, beside `dist.scattered`
   }];

@@ -127,11 +127,15 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kPartOf && isa<StackOp>(op)) {
     auto layer = dyn_cast<IntegerAttr>(attribute.getValue());
-    if (layer && layer.getInt() > 0 && op->getParentOfType<StageOp>())
+    // A program that decodes is one place's, without stages in it.
+    auto program = op->getParentOfType<ProgramOp>();
+    const bool isOfPlace = op->getParentOfType<StageOp>() ||
+                           (program && program->hasAttr(kPosition));
+    if (layer && layer.getInt() > 0 && isOfPlace)
       return success();
     return op->emitError() << "'" << kPartOf
                            << "': expected a layer after the first, of a stack "
-                              "in a stage";
+                              "in a stage, or in a program of a position";
   }
   if (auto program = dyn_cast<ProgramOp>(op); program && name == kPosition)
     return verifyPosition(program, attribute.getValue());

@@ -71,11 +71,11 @@ struct RowScores {
 /// `last`, of key `least`, in the order of keys, then of numbers: the first of
 /// all where `last` is -1. None: -1.
 template <typename Key, typename Allowed>
-BATON_DEVICE int64_t next_largest(int64_t count, int64_t last, float least,
+BATON_DEVICE int32_t next_largest(int32_t count, int32_t last, float least,
                                   Key key, Allowed is_allowed) {
-  int64_t best = -1;
+  int32_t best = -1;
   float most = 0.0f;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int32_t i = 0; i < count; ++i) {
     if (!is_allowed(i))
       continue;
     const float own = key(i);
@@ -89,18 +89,26 @@ BATON_DEVICE int64_t next_largest(int64_t count, int64_t last, float least,
   return best;
 }
 
-/// Groups of experts, 64 at most, of which a row takes some.
-struct Groups {
-  int64_t experts, count, of_row;
-  int32_t best_two;
+/// Groups of experts, 64 at most, of which a row takes some. Numbers of experts
+/// have 32 bits, and those of groups share a register: what lives across calls
+/// would spill else.
+class Groups {
+public:
+  const int32_t experts;
 
-  __device__ __forceinline__ int64_t size() const { return experts / count; }
+  __device__ __forceinline__ Groups(int64_t experts, int64_t count,
+                                    int64_t of_row, int32_t best_two)
+      : experts(static_cast<int32_t>(experts)),
+        packed(static_cast<int32_t>(count | of_row << 8) |
+               (best_two ? 1 << 16 : 0)) {}
+
+  __device__ __forceinline__ int32_t size() const { return experts / count(); }
   /// What a group is worth.
   template <typename Key>
-  __device__ __forceinline__ float worth(int64_t group, Key key) const {
-    const int64_t first = group * size();
+  __device__ __forceinline__ float worth(int32_t group, Key key) const {
+    const int32_t first = group * size();
     float most = key(first), second = negative_infinity();
-    for (int64_t i = first + 1; i < first + size(); ++i) {
+    for (int32_t i = first + 1; i < first + size(); ++i) {
       const float own = key(i);
       if (own > most) {
         second = most;
@@ -109,48 +117,56 @@ struct Groups {
         second = own;
       }
     }
-    return best_two ? most + second : most;
+    return packed >> 16 ? most + second : most;
   }
   /// The best ones, a bit each.
   template <typename Key>
   __device__ __forceinline__ uint64_t best(Key key) const {
-    if (of_row == count)
+    if (of_row() == count())
       return ~uint64_t(0);
-    auto worth_of = [&](int64_t group) { return worth(group, key); };
+    auto worth_of = [&](int32_t group) { return worth(group, key); };
     uint64_t taken = 0;
-    int64_t last = -1;
+    int32_t last = -1;
     float least = 0.0f;
-    for (int64_t done = 0; done < of_row; ++done) {
-      last = next_largest(count, last, least, worth_of,
-                          [](int64_t) { return true; });
+    for (int32_t done = 0; done < of_row(); ++done) {
+      last = next_largest(count(), last, least, worth_of,
+                          [](int32_t) { return true; });
       least = worth_of(last);
       taken |= uint64_t(1) << last;
     }
     return taken;
   }
+
+private:
+  __device__ __forceinline__ int32_t count() const { return packed & 255; }
+  __device__ __forceinline__ int32_t of_row() const {
+    return packed >> 8 & 255;
+  }
+
+  const int32_t packed;
 };
 
 /// Writes the `k` numbers with the largest keys, of the best groups, in
 /// ascending order. False where a key is NaN.
 template <typename Key>
-BATON_DEVICE bool choose(int32_t *chosen, int64_t k, const Groups &groups,
+BATON_DEVICE bool choose(int32_t *chosen, int32_t k, const Groups &groups,
                          Key key) {
-  for (int64_t i = 0; i < groups.experts; ++i)
+  for (int32_t i = 0; i < groups.experts; ++i)
     if (const float own = key(i); own != own)
       return false;
   const uint64_t best = groups.best(key);
-  const int64_t size = groups.size();
-  int64_t last = -1;
+  const int32_t size = groups.size();
+  int32_t last = -1;
   float least = 0.0f;
-  for (int64_t done = 0; done < k; ++done) {
-    last = next_largest(groups.experts, last, least, key, [&](int64_t i) {
+  for (int32_t done = 0; done < k; ++done) {
+    last = next_largest(groups.experts, last, least, key, [&](int32_t i) {
       return (best >> (i / size) & 1) != 0;
     });
     least = key(last);
-    int64_t at = done;
+    int32_t at = done;
     for (; at > 0 && chosen[at - 1] > last; --at)
       chosen[at] = chosen[at - 1];
-    chosen[at] = static_cast<int32_t>(last);
+    chosen[at] = last;
   }
   return true;
 }
@@ -210,7 +226,8 @@ baton_task_route_rows(int32_t *experts, int64_t experts_stride, float *weights,
                       int64_t k, int64_t count, int32_t scoring,
                       int32_t normalize, float factor, int64_t groups,
                       int64_t groups_of_row, int32_t best_two) {
-  const baton::cuda::Groups choice = {count, groups, groups_of_row, best_two};
+  const auto chosen_of_row = static_cast<int32_t>(k);
+  const baton::cuda::Groups choice(count, groups, groups_of_row, best_two);
   for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
     const float *own = logits + row * logits_stride;
     int32_t *chosen = experts + row * experts_stride;
@@ -219,13 +236,13 @@ baton_task_route_rows(int32_t *experts, int64_t experts_stride, float *weights,
     // Sums are of scores; else their order is that of logits.
     const bool is_number =
         bias || best_two
-            ? baton::cuda::choose(chosen, k, choice,
-                                  [&](int64_t i) {
+            ? baton::cuda::choose(chosen, chosen_of_row, choice,
+                                  [&](int32_t i) {
                                     return bias ? scores.of(i) + bias[i]
                                                 : scores.of(i);
                                   })
-            : baton::cuda::choose(chosen, k, choice,
-                                  [&](int64_t i) { return own[i]; });
+            : baton::cuda::choose(chosen, chosen_of_row, choice,
+                                  [&](int32_t i) { return own[i]; });
     for (int64_t j = 0; j < k; ++j) {
       if (!is_number)
         chosen[j] = static_cast<int32_t>(j);

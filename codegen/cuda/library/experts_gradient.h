@@ -93,13 +93,15 @@ baton_task_gather_rows_gradient(float *dx, int64_t dx_stride, const float *dy,
   baton::cuda::fill_rows(
       dx, dx_stride, rows, width, [&](int64_t row, int64_t column) {
         const int32_t *own = places + row * k;
-        int64_t begin = 0;
-        while (begin < k && own[begin] >= place_count)
-          ++begin;
-        float sum = begin < k ? dy[own[begin] * dy_stride + column] : 0.0f;
-        for (int64_t j = begin + 1; j < k; ++j)
-          if (own[j] < place_count)
-            sum += dy[own[j] * dy_stride + column];
+        const auto count = static_cast<int32_t>(place_count);
+        float sum = 0.0f;
+        bool is_first = true;
+        for (int32_t j = 0; j < int32_t(k); ++j)
+          if (own[j] < count) {
+            const float value = dy[own[j] * dy_stride + column];
+            sum = is_first ? value : sum + value;
+            is_first = false;
+          }
         return sum;
       });
 }
