@@ -123,6 +123,8 @@ def test(arguments, scratch):
     messages = [run([program.path, "generate", "--weights", broken, "--tokens", "1,2",
                      "--max-new-tokens", 4, "--no-cache", "--quiet"], check=False).stderr
                 for program in (host, device)]
+    # Of several tensors that have one, any may be the first that a thread finds.
+    messages = [re.sub(r"layers\.\d+\.", "layers.N.", message) for message in messages]
     expect(messages[0] == messages[1] and messages[0].endswith(said), f"not a number: {messages}")
 
     for program, folder in ((host, "host-values"), (device, "device-values")):
