@@ -81,6 +81,13 @@ def check_refusals(arguments, scratch):
                 folder=os.path.join(os.path.dirname(arguments.folder), "llama-gqa"))
 
 
+def is_narrow(folder):
+    """Whether two ranks cannot have a half of each expert."""
+    with open(os.path.join(folder, "config.json")) as file:
+        config = json.load(file)
+    return config.get("moe_intermediate_size", config["intermediate_size"]) % 32 != 0
+
+
 def test(arguments, scratch):
     with open(os.path.join(arguments.folder, "config.json")) as file:
         vocabulary = json.load(file)["vocab_size"]
@@ -119,6 +126,8 @@ def test(arguments, scratch):
             ("dp=2,tp=2,pp=2", 2, ["--pipeline=zb-h1"], halves)):
         what = " ".join([mesh, f"zero={zero}", *more])
         stages = [f"--microbatches={MICROBATCHES}"] if "pp" in mesh else []
+        if "tp" in mesh and is_narrow(arguments.folder):
+            more = [*more, "--tensor-parallel=experts"]
         many = Trainer(arguments, scratch, what.replace(" ", "_"), f"--mesh={mesh}", f"--zero={zero}",
                        *more, *stages, *FLAGS)
         own = ["--batch", BATCH] if stages else batch
