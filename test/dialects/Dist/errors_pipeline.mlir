@@ -1692,7 +1692,7 @@ model.program @p max_seq 8 attributes {dist.position = ["pipe", 1]} {
 ^bb0(%tokens: !i):
   %x = dist.receive from previous payload "4 * rows * 8" : !l
   // expected-error @+1 {{'dist.part_of': expected a layer after the first, of a stack in a stage, or in a program of a position}}
-  %z = model.stack %x repeat 2 {dist.part_of = 1 : i64} : (!l) -> !l {
+  %z = model.stack %x repeat 2 {dist.part_of = 0 : i64} : (!l) -> !l {
   ^bb0(%in: !l):
     model.yield %in : !l
   }
