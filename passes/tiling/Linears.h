@@ -37,6 +37,17 @@ llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
   return element.isBF16() && program.getInputs() ? "rounded_" : "";
 }
 
+/// Who rounds rows of `depth` inputs so, and how many F32s wide they become.
+struct RoundedRows {
+  llvm::StringRef body;
+  int64_t width;
+
+  RoundedRows(llvm::StringRef rounding, int64_t depth)
+      : body(rounding == "integer_" ? "quantise_rows" : "round_rows"),
+        width(rounding == "integer_" ? bodies::quantised_row(depth)
+                                     : ceilDiv(depth, 2)) {}
+};
+
 /// Reads a tile of rows of x, through the linear's norm if it has one, or
 /// through the body that makes it. That is computed again by every worker: it
 /// costs less than handing it on.
@@ -85,13 +96,11 @@ readLinearInput(OpT op, mlir::Value weight, PhaseBuilder &phase, const View &x,
   constexpr int64_t kBytes = sizeof(float);
   const int64_t depth = model::typeOf(op.getX()).getDimension(1);
   const int64_t begin = tiles.size * ceilDiv(depth, kPanel) * kPanel * kBytes;
-  const bool isInteger = rounding == "integer_";
-  const int64_t elements =
-      isInteger ? bodies::quantised_row(depth) : ceilDiv(depth, 2);
-  const int64_t stride = ceilDiv(elements, kPanel) * kPanel;
+  const RoundedRows rows(rounding, depth);
+  const int64_t stride = ceilDiv(rows.width, kPanel) * kPanel;
   phase.needsScratch(begin + tiles.size * stride * kBytes);
   LinearInput rounded{phase.scratch(begin), phase.integer(stride)};
-  phase.call(isInteger ? "quantise_rows" : "round_rows",
+  phase.call(rows.body,
              {rounded.pointer, rounded.stride, input->pointer, input->stride,
               tiles.count(phase), phase.integer(depth)},
              /*invariant=*/true);

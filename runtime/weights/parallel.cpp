@@ -17,7 +17,10 @@ void parallel_for(size_t jobs, unsigned threads,
   if (threads == 0)
     threads = std::max(1u, std::thread::hardware_concurrency());
   std::atomic<size_t> next = 0;
+  // Jobs before one that failed have all begun, and end: whichever thread is
+  // first, the failure of the first job is found.
   std::exception_ptr failure;
+  size_t failed = jobs;
   std::mutex failure_mutex;
   auto work = [&] {
     for (size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < jobs;) {
@@ -25,8 +28,10 @@ void parallel_for(size_t jobs, unsigned threads,
         job(i);
       } catch (...) {
         std::lock_guard lock(failure_mutex);
-        if (!failure)
+        if (i < failed) {
           failure = std::current_exception();
+          failed = i;
+        }
         next.store(jobs, std::memory_order_relaxed);
       }
     }

@@ -10,8 +10,8 @@ namespace baton {
 
 /// Calls job(0) ... job(jobs - 1), each once, on the calling thread and up to
 /// `threads` - 1 others (0: as many as the machine has cores); jobs start in
-/// ascending order. The first exception ends the loop and is rethrown here
-/// once every thread has stopped.
+/// ascending order. An exception ends the loop; that of the lowest job is
+/// rethrown here once every thread has stopped.
 void parallel_for(size_t jobs, unsigned threads,
                   const std::function<void(size_t)> &job);
 

@@ -7,7 +7,8 @@ using namespace baton::cpu;
 
 namespace {
 
-/// The softmax of one row's logits. Its sum is one chain.
+/// The softmax of one row's logits. Its sum is one chain, as on CUDA
+/// (codegen/cuda/library/router_loss.h says why).
 struct RouterRow {
   const Real *logits;
   Real maximum, sum;

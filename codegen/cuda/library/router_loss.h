@@ -13,7 +13,8 @@
 
 namespace baton::cuda {
 
-/// The softmax of one row's logits. Its sum is one chain.
+/// The softmax of one row's logits. Its sum is one chain, unlike that of
+/// RowScores, which is called, and around which these bodies would spill.
 struct RouterRow {
   const float *logits;
   float maximum, sum;

@@ -170,14 +170,13 @@ static View readPlaces(OpT op, Value weight, Tiler &tiler,
   const StringRef rounding = inputRounding(op, weight);
   if (rounding.empty())
     return x;
-  const bool isInteger = rounding == "integer_";
   auto type = typeOf(op.getX());
   const int64_t depth = type.getDimension(2);
-  const int64_t width =
-      isInteger ? bodies::quantised_row(depth) : ceilDiv(depth, 2);
+  const RoundedRows rows(rounding, depth);
   std::string made = tiler.plan.uniqueName(name + ".rounded");
   View out = byPlace(tiler.plan.places(
-      made, type.withShape({type.getDimension(0), type.getDimension(1), width}),
+      made,
+      type.withShape({type.getDimension(0), type.getDimension(1), rows.width}),
       op.getLoc()));
   const int64_t experts = countExperts(op.getBounds());
   PhaseBuilder phase = tiler.plan.phase(
@@ -189,10 +188,10 @@ static View readPlaces(OpT op, Value weight, Tiler &tiler,
     return Box{{ends[0], phase.constant(0)},
                {ends[1], phase.constant(columns)}};
   };
-  Box in = segment(depth), rounded = segment(width);
+  Box in = segment(depth), rounded = segment(rows.width);
   phase.reads(x, in);
   phase.writes(out, rounded);
-  phase.call(isInteger ? "quantise_rows" : "round_rows",
+  phase.call(rows.body,
              {phase.address(out, rounded), phase.stride(out, 0),
               phase.address(x, in), phase.stride(x, 0),
               phase.count({ends[1] - ends[0]}), phase.integer(depth)});
