@@ -122,13 +122,23 @@ void StageExecution::set(Turn &turn, const BatonStep &step) {
   turn.context.border = 0;
   turn.number = recorded;
   turn.program = baton_programs[call.program];
-  if (touches) {
-    std::vector<TaskTouches::Used> used;
-    for (const StorageUse &use : uses)
-      used.push_back({use.storage, use.bytes,
-                      use.scope == Scope::Transient || use.slot == "flight"});
-    touches->enter(turn.storages.data(), used);
-  }
+  turn.used.clear();
+  for (const StorageUse &use : uses)
+    if (touches)
+      turn.used.push_back(
+          {use.storage, use.bytes,
+           use.scope == Scope::Transient || use.slot == "flight"});
+}
+
+/// Tells who watches, once, that the turn's tasks are the next ones. A turn is
+/// set while tasks of the one before still run, and entered by the first worker
+/// that has left the border between both.
+void StageExecution::enter(const Turn &turn, uint32_t number) {
+  std::lock_guard lock(entering);
+  if (entered != number)
+    return;
+  touches->enter(turn.storages.data(), turn.used);
+  ++entered;
 }
 
 void StageExecution::work(unsigned worker) {
@@ -136,6 +146,8 @@ void StageExecution::work(unsigned worker) {
     Turn &turn = turns[number % turns.size()];
     if (!turn.program)
       return;
+    if (touches)
+      enter(turn, number);
     turn.program(&turn.context, worker, team.size());
   }
 }
@@ -145,6 +157,7 @@ void StageExecution::start(StepDriver &next_driver, bool observed) {
   if (observed && workers() != 1)
     throw std::logic_error("only one worker can be observed");
   driver = &next_driver;
+  entered = 0;
   memory.reset_events(event_origin);
   for (Turn &turn : turns) {
     turn.context.observe = observed ? &StageExecution::observe : nullptr;

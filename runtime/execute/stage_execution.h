@@ -9,6 +9,7 @@
 #include "runtime/execute/team.h"
 
 #include <array>
+#include <mutex>
 #include <vector>
 
 namespace baton {
@@ -43,6 +44,8 @@ private:
     void (*program)(BatonContext *context, uint32_t worker, uint32_t workers);
     BatonContext context;
     std::vector<void *> storages;
+    /// For who watches.
+    std::vector<TaskTouches::Used> used;
     /// The recorder's number of the turn's only step.
     uint32_t number;
   };
@@ -68,6 +71,7 @@ private:
     return step.call + 1 == all_calls.size();
   }
   void set(Turn &turn, const BatonStep &step);
+  void enter(const Turn &turn, uint32_t number);
   void work(unsigned worker);
 
   const Pipeline pipeline;
@@ -82,6 +86,9 @@ private:
   ProgramMemory memory;
   uint32_t event_origin;
   std::array<Turn, 3> turns;
+  /// Turns that who watches knows of, counted from a start.
+  std::mutex entering;
+  uint32_t entered = 0;
   Team team;
 };
 
