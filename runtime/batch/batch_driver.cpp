@@ -7,6 +7,7 @@
 #include "runtime/tokenizer/stream_decoder.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
@@ -43,6 +44,12 @@ std::span<const TokenLogprob> record(std::vector<TokenLogprob> &list,
 }
 
 } // namespace
+
+double steady_seconds() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 struct BatchDriver::Sequence {
   Sequence(Job &job, uint32_t index, const BatchDriver &driver);
@@ -108,6 +115,11 @@ struct BatchDriver::Sequence {
   /// In the step that is made, or runs; and how many of them, the last ones,
   /// have logits.
   uint32_t rows = 0, outputs = 0;
+  /// What is guessed of the text, if anything may be, and in that step: behind
+  /// how long a match, and which tokens the last of its rows are of.
+  PromptLookup lookup;
+  uint32_t match_length = 0, guessed = 0;
+  std::vector<int32_t> guesses;
   /// Of one that is embedded: the first of its rows in that step, the positions
   /// that were added up, and their sum.
   uint32_t first_row = 0;
@@ -158,6 +170,13 @@ BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
   // Workers wait while a token is recorded; growing may not happen then.
   tokens.reserve(job.prompt_size + job.max_new_tokens);
   tokens.assign(job.request.prompt.begin(), job.request.prompt.end());
+  // Penalties and masks of a row are those of the text before it.
+  if (driver.options.prompt_lookup && job.max_new_tokens > 1 && !matcher &&
+      !changes.follow_text()) {
+    lookup = PromptLookup(tokens.capacity());
+    lookup.find(tokens); // enters the prompt
+    guesses.reserve(driver.options.prompt_lookup);
+  }
   if (job.request.logprobs)
     logprobs.reserve(job.max_new_tokens * (1 + *job.request.logprobs));
   if (!job.request.stop_strings.empty())
@@ -197,6 +216,8 @@ BatchDriver::BatchDriver(const BatchCapacities &shape,
     free_lines.push_back(line);
   for (auto *list : {&ready, &prompts, &outputs})
     list->reserve(shape.max_sequences);
+  matches.reserve(shape.max_sequences);
+  guessed.reserve(shape.max_sequences);
   events.reserve(capacity);
   taken.reserve(capacity);
 }
@@ -250,6 +271,8 @@ BatchCounts BatchDriver::counts() const {
           .cached_tokens = count.cached_tokens,
           .generated_tokens = count.generated_tokens,
           .scored_tokens = count.scored_tokens,
+          .guessed_tokens = count.guessed_tokens,
+          .right_guesses = count.right_guesses,
           .preemptions = count.preemptions,
           .recomputed = count.recomputed};
 }
@@ -267,7 +290,7 @@ void BatchDriver::show_load() {
 BatonStep BatchDriver::begin(std::span<int32_t>) {
   // The last step of a program that was stopped may not have been told of.
   for (Sequence *sequence : running)
-    sequence->rows = sequence->outputs = 0;
+    sequence->rows = sequence->outputs = sequence->guessed = 0;
   ready.clear();
   prompts.clear();
   outputs.clear();
@@ -291,6 +314,12 @@ void BatchDriver::finish() noexcept {
 
 void BatchDriver::take_results() {
   ++count.steps;
+  if (prompts.empty()) {
+    uint32_t rows = 0;
+    for (const Sequence *sequence : ready)
+      rows += sequence->rows;
+    guesses.learn_time(rows, options.clock() - began);
+  }
   for (const auto *list : {&ready, &prompts})
     for (Sequence *sequence : *list)
       take_rows(*sequence);
@@ -305,9 +334,11 @@ void BatchDriver::take_results() {
 void BatchDriver::take_rows(Sequence &sequence) {
   Job &job = sequence.job;
   const uint64_t begin = sequence.computed;
-  const uint64_t end = begin + std::exchange(sequence.rows, 0);
+  const uint32_t rows = std::exchange(sequence.rows, 0);
+  // Whether more of them count, take_draws() says.
+  const uint64_t end = begin + rows - sequence.guessed;
   const uint64_t fresh = std::max(begin, sequence.reached);
-  count.rows += end - begin;
+  count.rows += rows;
   count.recomputed += std::min(end, fresh) - begin;
   count.prompt_tokens +=
       std::max(std::min(end, job.prompt_size), fresh) - fresh;
@@ -398,6 +429,9 @@ void BatchDriver::publish_pages(Sequence &sequence) {
 void BatchDriver::take_draws(Sequence &sequence,
                              std::span<const BatonDraw> draws) {
   Job &job = sequence.job;
+  const uint32_t guessed = std::exchange(sequence.guessed, 0),
+                 length = sequence.match_length;
+  uint32_t right = 0;
   for (const BatonDraw &draw : draws) {
     const bool scores = !sequence.is_scored();
     const uint64_t position =
@@ -418,8 +452,20 @@ void BatchDriver::take_draws(Sequence &sequence,
     if (token < 0 || static_cast<uint64_t>(token) >= shape.vocabulary ||
         (scores && token != sequence.tokens[position]))
       throw std::logic_error("a step has drawn token " + std::to_string(token));
-    if (!scores)
-      return take_token(sequence, draw);
+    if (!scores) {
+      // The sequence may be gone behind its last token.
+      if (take_token(sequence, draw) && right < guessed &&
+          sequence.guesses[right] == token) {
+        take_guess(sequence);
+        ++right;
+        continue;
+      }
+      if (guessed)
+        guesses.learn_guesses(length, right, guessed);
+      count.guessed_tokens += guessed;
+      count.right_guesses += right;
+      return;
+    }
     record(job.scores, draw,
            std::min<uint64_t>(job.request.score_likely, shape.vocabulary));
     ++sequence.to_score;
@@ -430,7 +476,15 @@ void BatchDriver::take_draws(Sequence &sequence,
     end(sequence, BatchFinish::Length);
 }
 
-void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
+/// Its row was one of a guess, which was right.
+void BatchDriver::take_guess(Sequence &sequence) {
+  ++sequence.computed;
+  sequence.reached = std::max(sequence.reached, sequence.computed);
+  publish_pages(sequence);
+}
+
+/// Whether the text goes on.
+bool BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
   const Job &job = sequence.job;
   const BatchRequest &request = job.request;
   const int32_t token = draw.drawn.token;
@@ -453,10 +507,13 @@ void BatchDriver::take_token(Sequence &sequence, const BatonDraw &draw) {
       end(sequence, BatchFinish::Stop);
     else if (sequence.tokens.size() - job.prompt_size >= job.max_new_tokens)
       end(sequence, BatchFinish::Length);
+    else
+      return true;
   } catch (const Error &failure) {
     // Of a constraint that cannot go on: it ends one text, not all.
     end(sequence, BatchFinish::Error, failure.what());
   }
+  return false;
 }
 
 bool BatchDriver::ends_text(Sequence &sequence, int32_t token) const {
@@ -630,7 +687,7 @@ void BatchDriver::leave(Sequence &sequence) {
   free_lines.push_back(sequence.line);
   sequence.published = 0;
   sequence.computed = 0;
-  sequence.rows = sequence.outputs = 0;
+  sequence.rows = sequence.outputs = sequence.guessed = 0;
   running.erase(std::find(running.begin(), running.end(), &sequence));
 }
 
@@ -681,6 +738,7 @@ BatonStep BatchDriver::make_step() {
   admit();
   choose_ready();
   choose_prompts();
+  choose_guesses();
   show_load();
 
   uint32_t logits = 0;
@@ -695,6 +753,7 @@ BatonStep BatchDriver::make_step() {
   }
   if (auto fault = check.find_fault(step, inputs))
     throw Error("batch: " + *fault);
+  began = options.clock();
   return step;
 }
 
@@ -798,6 +857,56 @@ void BatchDriver::choose_prompts() {
   }
 }
 
+/// Rows that are left, where guesses are worth them. Steps with rows of prompts
+/// take as long as these do, and have none.
+void BatchDriver::choose_guesses() {
+  if (options.prompt_lookup == 0 || !prompts.empty())
+    return;
+  uint32_t rows = 0;
+  matches.clear();
+  guessed.clear();
+  for (Sequence *sequence : ready) {
+    rows += sequence->rows;
+    const auto match = sequence->lookup.find(sequence->tokens);
+    if (match.length == 0 || sequence->left() > 1)
+      continue; // There is none, or rows are scored first.
+    const uint64_t left = sequence->job.prompt_size +
+                          sequence->job.max_new_tokens -
+                          sequence->tokens.size() - 1;
+    matches.emplace_back(sequence, match);
+    guessed.push_back({.length = match.length,
+                       .most = static_cast<uint32_t>(std::min<uint64_t>(
+                           options.prompt_lookup, left))});
+  }
+  guesses.choose(guessed, rows,
+                 static_cast<uint32_t>(
+                     std::min(shape.max_rows, shape.max_outputs) - rows));
+  for (size_t i = 0; i < matches.size(); ++i) {
+    const auto &[sequence, match] = matches[i];
+    sequence->guessed = has_pages(*sequence, guessed[i].guesses);
+    sequence->match_length = match.length;
+    sequence->guesses.clear();
+    // What ends in a loop goes on in it.
+    for (uint32_t guess = 0; guess < sequence->guessed; ++guess)
+      sequence->guesses.push_back(match.next[guess % match.next.size()]);
+    sequence->rows += sequence->guessed;
+    sequence->outputs += sequence->guessed;
+  }
+}
+
+/// Sees to it that so many positions behind the next one have pages, if nobody
+/// has to go for them. Returns how many have.
+uint32_t BatchDriver::has_pages(Sequence &sequence, uint32_t more) {
+  const uint64_t next = sequence.computed + 1;
+  while (sequence.page_count < pages_of(next + more)) {
+    const int32_t page = pages.take();
+    if (page == PagePool::none)
+      return static_cast<uint32_t>(sequence.page_count * page_positions - next);
+    set_page(sequence, sequence.page_count++, page);
+  }
+  return more;
+}
+
 /// Whether another text computes the next page of the same tokens in this step.
 bool BatchDriver::is_computed_now(const Sequence &sequence) const {
   const uint64_t entry = sequence.computed / page_positions;
@@ -839,7 +948,9 @@ void BatchDriver::write_row(uint32_t row, const Sequence &sequence,
                             uint64_t position) {
   const int32_t page =
       lines[sequence.line * shape.line_entries() + position / page_positions];
-  inputs.tokens[row] = sequence.tokens[position];
+  const size_t size = sequence.tokens.size();
+  inputs.tokens[row] = position < size ? sequence.tokens[position]
+                                       : sequence.guesses[position - size];
   inputs.positions[row] = static_cast<int32_t>(position);
   inputs.sequences[row] = static_cast<int32_t>(sequence.line);
   inputs.slots[row] = page * int32_t(page_positions) +
@@ -867,7 +978,7 @@ BatonSampling BatchDriver::sampling_of(Sequence &sequence,
           .top_k = options.top_k,
           // Continuations have neighbouring seeds.
           .seed = options.seed + sequence.index,
-          .position = sequence.tokens.size(),
+          .position = position + 1,
           .changes = static_cast<uint32_t>(sequence.changes.all().size()),
           .line = sequence.line,
           .wanted =

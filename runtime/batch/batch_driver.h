@@ -20,6 +20,11 @@
 // states are added up, or the last one is taken, behind each step, in the order
 // of positions, so that chunks change no bit.
 //
+// Where lines of logits are left, a text may also have rows of tokens that are
+// guessed (prompt_lookup.h), as many as are worth it (guess_choice.h). Those behind the first wrong guess
+// were for nothing: what they wrote lies behind the text's end, where nobody
+// reads, until the rows that belong there are written over it.
+//
 // A text with a constraint has a mask of its own for each token. It is made
 // while the step runs that draws the token, by tasks of that
 // (model.token_mask), or beside a GPU's kernel; the step's sampling waits for
@@ -34,7 +39,9 @@
 #define BATON_RUNTIME_BATCH_BATCH_DRIVER_H
 
 #include "runtime/batch/batch_request.h"
+#include "runtime/batch/guess_choice.h"
 #include "runtime/batch/page_pool.h"
+#include "runtime/batch/prompt_lookup.h"
 #include "runtime/execute/batch_check.h"
 #include "runtime/execute/step_driver.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -47,17 +54,24 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace baton {
+
+double steady_seconds();
 
 struct BatchOptions {
   /// Most rows of a step that go to prompts; 0: all that are left.
   uint32_t prefill_chunk = 0;
   /// Whether texts that begin alike share pages.
   bool prefix_cache = true;
+  /// Most tokens that are guessed of a text in a step; 0: none.
+  uint32_t prompt_lookup = 0;
   /// Most requests that are not finished; 0: some for each sequence.
   size_t capacity = 0;
+  /// Seconds since any moment, by which guesses are chosen.
+  double (*clock)() = &steady_seconds;
   /// For strings that end texts.
   std::optional<Tokenizer> tokenizer = {};
 };
@@ -90,6 +104,10 @@ struct BatchCounts {
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t scored_tokens = 0;
+  /// Rows of guesses, and those of them that were right: of generated_tokens
+  /// so many had no step of their own.
+  uint64_t guessed_tokens = 0;
+  uint64_t right_guesses = 0;
   uint64_t preemptions = 0;
   /// Rows that were computed again because of them.
   uint64_t recomputed = 0;
@@ -160,7 +178,8 @@ private:
   void report_prompt(const Sequence &sequence) const;
   void publish_pages(Sequence &sequence);
   void take_draws(Sequence &sequence, std::span<const BatonDraw> draws);
-  void take_token(Sequence &sequence, const BatonDraw &draw);
+  bool take_token(Sequence &sequence, const BatonDraw &draw);
+  void take_guess(Sequence &sequence);
   bool ends_text(Sequence &sequence, int32_t token) const;
 
   // Who runs.
@@ -183,6 +202,8 @@ private:
   BatonStep make_step();
   void choose_ready();
   void choose_prompts();
+  void choose_guesses();
+  uint32_t has_pages(Sequence &sequence, uint32_t more);
   uint32_t write_rows();
   bool is_computed_now(const Sequence &sequence) const;
   bool has_page(Sequence &sequence);
@@ -216,6 +237,12 @@ private:
   uint64_t refused_pages = 0;
   /// Of those with a row, which is next where not all can have one.
   size_t turn = 0;
+  GuessChoice guesses;
+  /// Who may have guesses in the step that is made, and how many.
+  std::vector<std::pair<Sequence *, PromptLookup::Match>> matches;
+  std::vector<GuessChoice::Text> guessed;
+  /// When the step that runs was made.
+  double began = 0;
   /// Of the step that runs: who has rows, and who has those with logits, in
   /// their order.
   std::vector<Sequence *> ready, prompts, outputs;
@@ -233,7 +260,8 @@ private:
   struct {
     std::atomic<uint64_t> steps = 0, rows = 0, prompt_tokens = 0,
                           cached_tokens = 0, generated_tokens = 0,
-                          scored_tokens = 0, preemptions = 0, recomputed = 0;
+                          scored_tokens = 0, guessed_tokens = 0,
+                          right_guesses = 0, preemptions = 0, recomputed = 0;
   } count;
   struct {
     std::atomic<uint64_t> running = 0, waiting = 0, used_pages = 0;

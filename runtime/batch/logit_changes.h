@@ -25,6 +25,8 @@ public:
   LogitChanges(const SamplingOptions &options, std::span<const int32_t> prompt,
                uint64_t most_tokens);
 
+  /// Whether there are penalties: all() changes with each token.
+  bool follow_text() const { return counts; }
   std::span<const BatonChange> all() const { return changes; }
   /// The text has one more token; which entry of all() that changes, or none
   /// where there are no penalties.

@@ -473,6 +473,13 @@ void add_page_options(CLI::App &command, std::optional<std::string> &kv_memory,
                    "alike");
 }
 
+/// Of those that generate.
+void add_prompt_lookup(CLI::App &command, uint32_t &most) {
+  add_number(command, "--prompt-lookup", most, "N",
+             "Most tokens that a step guesses of a text, from what the text "
+             "has already; the same tokens come sooner (0: none)");
+}
+
 /// What texts are continued or scored with.
 void add_request_options(CLI::App &command, BatchCommandOptions &options) {
   add_run_options(command, options.run,
@@ -501,6 +508,7 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
   add_number(command, "--max-new-tokens", options.max_new_tokens, "N",
              "Tokens of requests that do not say how many")
       ->check(whole(1));
+  add_prompt_lookup(command, options.prompt_lookup);
   command.footer(
       "A request is a line like\n"
       "  {\"id\": \"a\", \"prompt\": \"Once upon a time\", "
@@ -585,6 +593,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
                   "'{\"temperature\": 0.7, \"max_tokens\": 500}'")
       ->type_name("JSON");
   add_page_options(command, options.kv_memory, options.no_prefix_cache);
+  add_prompt_lookup(command, options.prompt_lookup);
   add_number(command, "--max-body", options.max_body, "SIZE",
              "The largest body of a request");
   add_number(command, "--max-requests", options.max_requests, "N",
@@ -604,7 +613,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
   for (const char *flag :
        {"--weights", "--workers", "--prefill-chunk", "--no-cache", "--ranks",
         "--name", "--chat-template", "--pooling", "--score-template",
-        "--no-prefix-cache", "--defaults"})
+        "--no-prefix-cache", "--prompt-lookup", "--defaults"})
     models->excludes(command.get_option(flag));
   add_number(command, "--models-max", options.models_max, "N",
              "Models that are loaded at a time")

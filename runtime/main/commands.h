@@ -48,6 +48,9 @@ struct CalibrateOptions {
 void calibrate_command(const Metadata &metadata,
                        const CalibrateOptions &options);
 
+/// Tokens that are guessed of a text in a step.
+inline constexpr uint32_t usual_prompt_lookup = 8;
+
 /// Of the commands batch and score.
 struct BatchCommandOptions : RankOptions {
   RunOptions run;
@@ -60,6 +63,7 @@ struct BatchCommandOptions : RankOptions {
   /// "4GiB"; else what fits.
   std::optional<std::string> kv_memory;
   bool no_prefix_cache = false;
+  uint32_t prompt_lookup = usual_prompt_lookup;
   bool json = false;
 };
 void batch_command(const Metadata &metadata,
@@ -87,6 +91,7 @@ struct ServeOptions : RankOptions {
   std::optional<std::string> defaults;
   std::optional<std::string> kv_memory;
   bool no_prefix_cache = false;
+  uint32_t prompt_lookup = usual_prompt_lookup;
   /// "64MiB": of a request's body.
   std::string max_body = "64MiB";
   uint64_t max_requests = 2048;

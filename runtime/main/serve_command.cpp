@@ -82,6 +82,7 @@ void run_server(const Metadata &metadata, const ServeOptions &options,
       .max_requests = options.max_requests,
       .prefill_chunk = chosen_prefill_chunk(options.run, metadata),
       .prefix_cache = !options.no_prefix_cache,
+      .prompt_lookup = options.prompt_lookup,
       .drain_seconds = options.drain_seconds,
       .has_page = !options.no_page};
   // What is wrong with these is said before weights are read.

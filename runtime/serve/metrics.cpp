@@ -129,6 +129,10 @@ std::string ServerMetrics::text(const std::string &model,
               "Tokens of prompts that were looked up in the prefix cache");
   out.counter("vllm:prefix_cache_hits_total", double(counts.cached_tokens),
               "Tokens of prompts that the prefix cache had");
+  out.counter("vllm:spec_decode_num_draft_tokens_total",
+              double(counts.guessed_tokens), "Tokens that were guessed");
+  out.counter("vllm:spec_decode_num_accepted_tokens_total",
+              double(counts.right_guesses), "Guesses that were right");
   out.begin("vllm:request_success_total", "counter",
             "Texts that have ended, by how");
   for (const auto &[reason, count] : finished)

@@ -39,6 +39,8 @@ struct ServiceOptions {
   size_t max_requests = 2048;
   uint32_t prefill_chunk = 0;
   bool prefix_cache = true;
+  /// As in BatchOptions.
+  uint32_t prompt_lookup = 0;
   /// Seconds that requests have to finish once the server is told to end.
   double drain_seconds = 60;
   /// Whether there is a page at /.

@@ -61,6 +61,11 @@ public:
   explicit Batch(const BatchCapacities &shape, BatchOptions options = {})
       : shape(shape), model(shape) {
     options.tokenizer = Tokenizer::of_bytes();
+    // Every step takes as long.
+    options.clock = [] {
+      static double seconds = 0;
+      return ++seconds;
+    };
     driver.emplace(shape, model.inputs(), options,
                    BatchHooks{.on_result = [this](BatchResult &&result) {
                      std::string id = result.request.id;
@@ -901,6 +906,13 @@ std::vector<Case> cases() {
       {{64, 16, 16, 400, 408, 12, 256}, {.prefill_chunk = 17}},
       {{33, 9, 16, 400, 408, 9, 256}, {.prefix_cache = false}},
       {{300, 40, 40, 400, 408, 40, 256}, {}},
+      // Guesses, in steps with much room and with little, and few pages.
+      {{64, 64, 4, 400, 408, 60, 256}, {.prompt_lookup = 8}},
+      {{300, 40, 3, 400, 408, 10, 256}, {.prompt_lookup = 30}},
+      {{33, 5, 3, 400, 408, 9, 256},
+       {.prefix_cache = false, .prompt_lookup = 3}},
+      {{64, 2, 2, 400, 408, 20, 256},
+       {.prefill_chunk = 5, .prompt_lookup = 8}},
   };
 }
 
@@ -941,6 +953,11 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
     sampling.frequency_penalty = 0.5;
     sampling.logit_bias = {{3, 2}, {5, -1}};
   }
+  // Of few tokens texts repeat themselves.
+  if (sampling.logit_bias.empty() && random() % 2)
+    for (int32_t more = 1 + int32_t(random() % 4); more; --more)
+      sampling.logit_bias.push_back(
+          {int32_t(random() % 40) + 40 * more, 20});
   if (random() % 4 == 0)
     request.n = 1 + static_cast<uint32_t>(random() % 4);
   if (random() % 4 == 0)
@@ -1005,10 +1022,55 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
     // Each once, also of texts that were computed again.
     EXPECT_EQ(counts.scored_tokens, scored);
     EXPECT_EQ(counts.cached_tokens > 0, tested.options.prefix_cache);
+    EXPECT_EQ(counts.right_guesses > 0, tested.options.prompt_lookup > 0);
+    EXPECT_EQ(counts.guessed_tokens > counts.right_guesses,
+              tested.options.prompt_lookup > 0);
     if (tested.shape.pages < 13) {
       EXPECT_GT(counts.preemptions, 0u);
     }
     batch.expect_all_free();
+  }
+}
+
+/// A request whose texts are of these tokens.
+BatchRequest make_of(std::string id, const std::vector<int32_t> &tokens,
+                     uint64_t max_new_tokens) {
+  BatchRequest request = make_request(std::move(id), {1, 2}, max_new_tokens);
+  for (int32_t token : tokens)
+    request.sampling.logit_bias.push_back({token, 50});
+  return request;
+}
+
+TEST(BatchDriver, TextsThatRepeatThemselvesTakeFewerSteps) {
+  const BatchRequest request = make_of("one", {7}, 90);
+  for (uint32_t most : {0u, 1u, 8u}) {
+    Batch batch(usual, {.prompt_lookup = most});
+    batch.run({request});
+    const BatchCounts counts = batch.driver->counts();
+    EXPECT_EQ(counts.steps, 90 - counts.right_guesses);
+    // No row is for nothing: the last token is known to be the last.
+    EXPECT_EQ(counts.guessed_tokens, counts.right_guesses);
+    EXPECT_EQ(counts.rows, 2u + 89);
+    EXPECT_EQ(counts.generated_tokens, 90u);
+    // Two tokens have to stand there twice.
+    EXPECT_EQ(counts.steps, most == 0 ? 90u : most == 1 ? 3u + 44 : 14u);
+    batch.expect_all_free();
+  }
+}
+
+TEST(BatchDriver, GuessesAreForTextsWhoseRowsNeedNothingElse) {
+  std::vector<BatchRequest> requests(3, make_of("constrained", {7}, 40));
+  requests[0].constraint = test::multiples_of(7);
+  requests[1].id = "penalty";
+  requests[1].sampling.presence_penalty = 0.1;
+  requests[2].id = "scored";
+  requests[2].prompt = std::vector<int32_t>(90, 7);
+  requests[2].max_new_tokens = 0;
+  requests[2].score_from = 1;
+  for (const BatchRequest &request : requests) {
+    Batch batch(usual, {.prompt_lookup = 8});
+    batch.run({request});
+    EXPECT_EQ(batch.driver->counts().guessed_tokens, 0u) << request.id;
   }
 }
 
