@@ -5,7 +5,8 @@ of random lengths, half of them with a common beginning, greedy and sampled, com
 that `generate` of the other program comes to; so they do with other workers, chunks, without
 the cache of prefixes, and with so few pages that texts are put off and computed again.
 Log-probabilities agree to the last digit. Some requests have penalties, bias, min-p and two
-continuations, which `generate` does not know: their results agree with one another. With --device the
+continuations, which `generate` does not know: their results agree with one another. Some texts repeat
+themselves: tokens of them are guessed, and results are those without guesses. With --device the
 same is held for CUDA, emulated, and results are those of the CPU.
 With --mesh both programs have ranks. With another --kv-type than f32 logits are near those of one
 sequence, and all else is held against `generate` of the same program.
@@ -54,6 +55,10 @@ def make_requests(case, count, generator):
             request |= {"repetition_penalty": 1.3, "presence_penalty": 0.3, "frequency_penalty": 0.2,
                         "min_p": 0.02, "logit_bias": bias, "n": 2}
         requests.append(request)
+    # Texts of one token and of two, which are guessed.
+    for number, kinds in enumerate((tokens[:1], tokens[1:3])):
+        requests.append({"id": f"loop{number}", "tokens": tokens[:3], "max_new_tokens": 30, "logprobs": 2,
+                         "temperature": number, "seed": 3, "logit_bias": {str(token): 100 for token in kinds}})
     return requests
 
 
@@ -84,7 +89,7 @@ class Batch:
 
 def alone(program, request):
     """The tokens of `generate`; none where that does not know what the request wants."""
-    if "n" in request:
+    if "logit_bias" in request:
         return None
     flags = []
     for key in ("temperature", "seed", "top_k", "top_p"):
@@ -173,6 +178,10 @@ def test(arguments, scratch):
     shares = len(case["tokens"]) >= 120 and not arguments.sanitize and not arguments.device
     expect(not shares or summary["cached_tokens"] > 0, f"no page was shared: {summary}")
     print(f"{len(requests)} requests in {summary['steps']} steps: the tokens of one sequence each")
+    expect(summary["right_guesses"] > 0, f"no guess was right: {summary}")
+    plain, summary = batch.run("--prompt-lookup", 0)
+    expect(plain == results, "without guesses: other results")
+    expect(summary["guessed_tokens"] == 0, f"guesses that nobody wants: {summary}")
     if arguments.device:
         expect(batch.run("--workers", 3, "--prefill-chunk", 5, environment=dict(os.environ, BATON_EMULATION_SEED="9"))[0]
                == results, "three workers: other results")
