@@ -504,6 +504,7 @@ template <typename Block> struct Quantised {
 template <typename Block> constexpr bool is_quantised<Quantised<Block>> = true;
 
 template <typename Block> struct PanelSize<Quantised<Block>> {
+  static constexpr int64_t inputs = Block::inputs;
   BATON_INLINE static int64_t of(int64_t depth) {
     return depth / Block::inputs * int64_t(sizeof(Block));
   }

@@ -62,9 +62,22 @@ gated_linear(Real *__restrict out, int64_t out_stride, const Real *__restrict x,
       multiply_panels<1, 2>(tile, x, x_stride, source, panel_stride, k);
       finish(tile, tile + lanes, 0, 0, 1, panel);
       ++panel;
+    } else if (rows == 2 && panel_count - panel >= 2 &&
+               baton_has_many_registers()) {
+      multiply_panels<2, 4>(tile, x, x_stride, source, panel_stride, k);
+      finish(tile, tile + lanes, 4 * lanes, 0, 2, panel);
+      finish(tile + 2 * lanes, tile + 3 * lanes, 4 * lanes, 0, 2, panel + 1);
+      panel += 2;
     } else if (rows == 2) {
       multiply_panels<2, 2>(tile, x, x_stride, source, panel_stride, k);
       finish(tile, tile + lanes, 2 * lanes, 0, 2, panel);
+      ++panel;
+    } else if (rows > 2 && baton_has_many_registers()) {
+      with_constant_rows(rows, [&]<int Rows>() BATON_INLINE_LAMBDA {
+        if constexpr (Rows > 2)
+          multiply_panels<Rows, 2>(tile, x, x_stride, source, panel_stride, k);
+      });
+      finish(tile, tile + lanes, 2 * lanes, 0, rows, panel);
       ++panel;
     } else {
       // A loop, not two calls: the kernels exist once.

@@ -2,8 +2,9 @@
 //
 // Up to six rows are bound by reading the weights: panel after panel, each
 // once. With one or two rows more panels run at once, since eight independent
-// chains hide the latency of an FMA. More rows are bound by arithmetic and go
-// in deep tiles.
+// chains hide the latency of an FMA; with vectors of one register, of which six
+// rows have six chains, so they do with up to six. More rows are bound by
+// arithmetic and go in deep tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +49,7 @@ linear(Real *out, int64_t out_stride, const Real *__restrict x,
         });
     return;
   }
-  alignas(64) Real tile[tile_rows * lanes];
+  alignas(64) Real tile[2 * tile_rows * lanes];
   for (int64_t panel = 0; panel < panel_count;) {
     const int64_t left = panel_count - panel;
     const Weight *source = panels + panel * panel_stride;
@@ -61,8 +62,17 @@ linear(Real *out, int64_t out_stride, const Real *__restrict x,
     } else if (rows == 1 && left >= 2) {
       multiply_panels<1, 2>(tile, x, x_stride, source, panel_stride, k);
       width = 2;
+    } else if (rows == 2 && left >= 4 && baton_has_many_registers()) {
+      multiply_panels<2, 4>(tile, x, x_stride, source, panel_stride, k);
+      width = 4;
     } else if (rows == 2 && left >= 2) {
       multiply_panels<2, 2>(tile, x, x_stride, source, panel_stride, k);
+      width = 2;
+    } else if (rows > 2 && left >= 2 && baton_has_many_registers()) {
+      with_constant_rows(rows, [&]<int Rows>() BATON_INLINE_LAMBDA {
+        if constexpr (Rows > 2)
+          multiply_panels<Rows, 2>(tile, x, x_stride, source, panel_stride, k);
+      });
       width = 2;
     } else if (rows > 0) {
       with_constant_rows(rows, [&]<int Rows>() BATON_INLINE_LAMBDA {

@@ -153,8 +153,8 @@ constexpr int64_t deep_depth = 256;
 struct DeepTile {
   /// [deep_rows][deep_panels * 16].
   alignas(64) Real sums[deep_rows * deep_panels * lanes];
-  /// One panel's part as F32, [deep_depth][16].
-  alignas(64) Real weights[deep_depth * lanes];
+  /// One panel's part as F32, [deep_depth][16], or two panels'.
+  alignas(64) Real weights[2 * deep_depth * lanes];
 };
 
 /// [depth][16] weights as F32: where they lie, or converted to `buffer`.
@@ -169,6 +169,69 @@ BATON_INLINE const Real *unpack(Real *buffer, const Weight *weights,
   return buffer;
 }
 
+/// Some depths, from `begin` on, of up to deep_rows rows of x times `Panels`
+/// packed panels; `sums` and `source` are the first one's. A part as large is
+/// asked for at `next`.
+template <int Panels, typename Weight>
+BATON_INLINE void
+multiply_deep_part(Real *sums, Real *buffer, const Real *__restrict x,
+                   int64_t x_stride, int64_t rows,
+                   const Weight *__restrict source, int64_t panel_stride,
+                   int64_t begin, int64_t depth, const Weight *next) {
+  constexpr int64_t sums_stride = deep_panels * lanes;
+  const int64_t next_bytes = PanelSize<Weight>::of(depth) * sizeof(Weight);
+  const Real *weights[Panels];
+  BATON_UNROLL
+  for (int panel = 0; panel < Panels; ++panel)
+    weights[panel] = unpack(buffer + panel * depth * lanes,
+                            source + panel * panel_stride, depth);
+  // Fetched ahead a line per `step` depths of every block of rows: all at
+  // once, the arithmetic would wait.
+  constexpr int64_t step = 4;
+  int64_t fetched = 0;
+  for_each_row_block(rows, [&](int64_t first,
+                               int64_t count) BATON_INLINE_LAMBDA {
+    with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
+      Real *block = sums + first * sums_stride;
+      const char *fetch[Panels];
+      BATON_UNROLL
+      for (int panel = 0; panel < Panels; ++panel)
+        fetch[panel] =
+            fetched < next_bytes
+                ? reinterpret_cast<const char *>(next + panel * panel_stride) +
+                      fetched
+                : reinterpret_cast<const char *>(weights[panel]);
+      fetched += depth / step * 64;
+      const Real *row_pointers[Rows];
+      Vector sum[Rows][Panels];
+      BATON_UNROLL
+      for (int row = 0; row < Rows; ++row) {
+        row_pointers[row] = x + (first + row) * x_stride + begin;
+        BATON_UNROLL
+        for (int panel = 0; panel < Panels; ++panel)
+          sum[row][panel] =
+              begin ? load(block + row * sums_stride + panel * lanes)
+                    : splat(0.0f);
+      }
+      accumulate<Rows, Panels, step>(
+          sum, row_pointers, 0, depth,
+          [&](int64_t d, int panel) BATON_INLINE_LAMBDA {
+            return load(weights[panel] + d * lanes);
+          },
+          [&](int64_t d) BATON_INLINE_LAMBDA {
+            BATON_UNROLL
+            for (int panel = 0; panel < Panels; ++panel)
+              __builtin_prefetch(fetch[panel] + d / step * 64, 0, 2);
+          });
+      BATON_UNROLL
+      for (int row = 0; row < Rows; ++row)
+        BATON_UNROLL
+      for (int panel = 0; panel < Panels; ++panel)
+        store(block + row * sums_stride + panel * lanes, sum[row][panel]);
+    });
+  });
+}
+
 /// Up to deep_rows rows of x times up to deep_panels packed panels, written to
 /// tile.sums. Sums go to memory and back between two depths, which rounds
 /// nothing: an element stays one ascending chain.
@@ -177,52 +240,33 @@ BATON_INLINE void
 multiply_deep(DeepTile &tile, const Real *__restrict x, int64_t x_stride,
               int64_t rows, const Weight *__restrict panels,
               int64_t panel_stride, int64_t panel_count, int64_t k) {
-  constexpr int64_t sums_stride = deep_panels * lanes;
-  for (int64_t begin = 0; begin < k; begin += deep_depth) {
-    const int64_t depth = k - begin < deep_depth ? k - begin : deep_depth;
-    const int64_t size = PanelSize<Weight>::of(depth);
-    for (int64_t panel = 0; panel < panel_count; ++panel) {
-      const Weight *source =
-          panels + panel * panel_stride + PanelSize<Weight>::of(begin);
-      // The next panel's part; after the last panel the first one's next, and
+  // Six rows by one register are six chains, too few for the latency of an FMA,
+  // and each takes a load. Two panels at once have half the depth in L1, but of
+  // formats whose blocks are as deep.
+  const int64_t together = baton_has_many_registers() ? 2 : 1;
+  const int64_t most = together == 2 && PanelSize<Weight>::inputs < deep_depth
+                           ? deep_depth / 2
+                           : deep_depth;
+  for (int64_t begin = 0; begin < k; begin += most) {
+    const int64_t depth = k - begin < most ? k - begin : most;
+    const Weight *part = panels + PanelSize<Weight>::of(begin);
+    for (int64_t panel = 0; panel < panel_count;) {
+      const int64_t taken = panel_count - panel < together ? 1 : together;
+      const Weight *source = part + panel * panel_stride;
+      // The next panels' part; after the last ones the first ones' next, and
       // at the end that of whatever tile comes behind this one.
-      const char *next = reinterpret_cast<const char *>(
-          panel + 1 < panel_count ? source + panel_stride
-          : begin + depth < k     ? panels + PanelSize<Weight>::of(begin) + size
-                                  : panels + panel_count * panel_stride);
-      const int64_t next_bytes = size * sizeof(Weight);
-      const Real *weights = unpack(tile.weights, source, depth);
-      // Fetched ahead a line per `step` depths of every block of rows: all at
-      // once, the arithmetic would wait.
-      constexpr int64_t step = 4;
-      int64_t fetched = 0;
-      for_each_row_block(rows, [&](int64_t first,
-                                   int64_t count) BATON_INLINE_LAMBDA {
-        with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
-          Real *sums = tile.sums + first * sums_stride + panel * lanes;
-          const char *fetch = fetched < next_bytes
-                                  ? next + fetched
-                                  : reinterpret_cast<const char *>(weights);
-          fetched += depth / step * 64;
-          const Real *row_pointers[Rows];
-          Vector sum[Rows][1];
-          BATON_UNROLL
-          for (int row = 0; row < Rows; ++row) {
-            row_pointers[row] = x + (first + row) * x_stride + begin;
-            sum[row][0] = begin ? load(sums + row * sums_stride) : splat(0.0f);
-          }
-          accumulate<Rows, 1, step>(
-              sum, row_pointers, 0, depth,
-              [&](int64_t d, int)
-                  BATON_INLINE_LAMBDA { return load(weights + d * lanes); },
-              [&](int64_t d) BATON_INLINE_LAMBDA {
-                __builtin_prefetch(fetch + d / step * 64, 0, 2);
-              });
-          BATON_UNROLL
-          for (int row = 0; row < Rows; ++row)
-            store(sums + row * sums_stride, sum[row][0]);
-        });
-      });
+      const Weight *next =
+          panel + taken < panel_count ? source + taken * panel_stride
+          : begin + depth < k         ? part + PanelSize<Weight>::of(depth)
+                                      : panels + panel_count * panel_stride;
+      Real *sums = tile.sums + panel * lanes;
+      if (taken == 2)
+        multiply_deep_part<2>(sums, tile.weights, x, x_stride, rows, source,
+                              panel_stride, begin, depth, next);
+      else
+        multiply_deep_part<1>(sums, tile.weights, x, x_stride, rows, source,
+                              panel_stride, begin, depth, next);
+      panel += taken;
     }
   }
 }

@@ -195,8 +195,10 @@ multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
   const int64_t left_lines =
       (rows * next_depth / lanes + blocks * panels - 1) / (blocks * panels);
   const int64_t right_lines = (depth + blocks - 1) / blocks;
+  // Two panels at once hide the latency of an FMA where they have registers.
+  const int64_t together = baton_has_many_registers() ? 2 : 1;
   const int64_t wide =
-      right.column_stride == 1 ? product_panels * lanes : lanes;
+      (right.column_stride == 1 ? product_panels : together) * lanes;
   for (int64_t group = 0; group < columns; group += wide) {
     const int64_t group_width = columns - group < wide ? columns - group : wide;
     pack_right(space.panels, right.at(0, group), group_width, depth);
@@ -208,36 +210,58 @@ multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
                                  columns - next < wide ? columns - next : wide)
                        : fetcher(right.at(depth, 0), next_depth,
                                  columns < wide ? columns : wide);
-    for (int64_t column = group; column < group + group_width;
-         column += lanes) {
-      const int64_t width = columns - column < lanes ? columns - column : lanes;
-      Real *sums = space.sums + column * blocks * tile_rows;
-      const Real *panel = space.panels + (column - group) * depth;
+    // So many panels from `first` on.
+    auto multiply = [&]<int Panels>(int64_t first) BATON_INLINE_LAMBDA {
+      const int64_t sums_stride = blocks * tile_rows * lanes;
+      Real *all_sums = space.sums + first * blocks * tile_rows;
+      const Real *source = space.panels + (first - group) * depth;
+      auto width_of = [&](int panel) BATON_INLINE_LAMBDA {
+        const int64_t left = columns - first - panel * lanes;
+        return left < lanes ? left : lanes;
+      };
       for (int64_t row = 0; row < rows; row += tile_rows) {
-        next_left.fetch(left_lines);
-        next_right.fetch(right_lines);
+        next_left.fetch(left_lines * Panels);
+        next_right.fetch(right_lines * Panels);
         const Real *pointers[tile_rows];
-        Vector sum[tile_rows][1];
+        Vector sum[tile_rows][Panels];
         BATON_UNROLL
         for (int i = 0; i < tile_rows; ++i) {
           pointers[i] = space.packed + row * depth + i;
-          sum[i][0] = !is_first        ? load(sums + (row + i) * lanes)
-                      : row + i < rows ? start(row + i, column, width)
-                                       : splat(0.0f);
+          BATON_UNROLL
+          for (int panel = 0; panel < Panels; ++panel)
+            sum[i][panel] =
+                !is_first
+                    ? load(all_sums + panel * sums_stride + (row + i) * lanes)
+                : row + i < rows
+                    ? start(row + i, first + panel * lanes, width_of(panel))
+                    : splat(0.0f);
         }
-        accumulate<tile_rows, 1, 4, tile_rows>(
+        accumulate<tile_rows, Panels, 4, tile_rows>(
             sum, pointers, 0, depth,
-            [&](int64_t d, int)
-                BATON_INLINE_LAMBDA { return load(panel + d * lanes); },
+            [&](int64_t d, int panel) BATON_INLINE_LAMBDA {
+              return load(source + panel * depth * lanes + d * lanes);
+            },
             [](int64_t) BATON_INLINE_LAMBDA {});
         BATON_UNROLL
         for (int i = 0; i < tile_rows; ++i)
-          store(sums + (row + i) * lanes, sum[i][0]);
+          BATON_UNROLL
+        for (int panel = 0; panel < Panels; ++panel)
+          store(all_sums + panel * sums_stride + (row + i) * lanes,
+                sum[i][panel]);
       }
       if (is_last)
-        for (int64_t row = 0; row < rows; ++row)
-          finish(row, column, width, load(sums + row * lanes));
-    }
+        for (int panel = 0; panel < Panels; ++panel)
+          for (int64_t row = 0; row < rows; ++row)
+            finish(row, first + panel * lanes, width_of(panel),
+                   load(all_sums + panel * sums_stride + row * lanes));
+    };
+    const int64_t end = group + group_width;
+    int64_t column = group;
+    if (together == 2)
+      for (; column + lanes < end; column += 2 * lanes)
+        multiply.template operator()<2>(column);
+    for (; column < end; column += lanes)
+      multiply.template operator()<1>(column);
   }
 }
 

@@ -53,6 +53,8 @@ BATON_INLINE Vector load_weights(const Weight *source, int64_t count) {
 
 /// How much of a panel [k][16] some of its depths take, in elements.
 template <typename Weight> struct PanelSize {
+  /// Depths that go together.
+  static constexpr int64_t inputs = 1;
   BATON_INLINE static int64_t of(int64_t depth) { return depth * lanes; }
 };
 

@@ -68,7 +68,7 @@ const engine = {
   build() {
     const tile = (...of) => new Tile(...of);
     this.tiles = {
-      generated: tile("Generated", "Tokens that all sequences got together", { curve: true }),
+      generated: tile("Generated", "Tokens that all sequences got together, also where a step guessed several", { curve: true }),
       prompt: tile("Prompts", "Tokens of prompts, those from the prefix cache included", { curve: true }),
       running: tile("Running", "Sequences that get tokens with each step", { bar: true }),
       waiting: tile("Waiting", "Requests that wait for room; preempted sequences gave up their pages and begin again"),
@@ -120,7 +120,8 @@ const engine = {
     const latest = rates.at(-1) ?? { generated: 0, prompt: 0, rows: null, step: null, steps: 0 };
     const column = key => rates.map(rate => rate[key]);
     const { tiles } = this;
-    tiles.generated.update(rateText(latest.generated), `tokens/s · ${wholeText(now.generated_tokens)} so far`);
+    const guessed = now.right_guesses ? `, ${wholeText(now.right_guesses)} of them guessed` : "";
+    tiles.generated.update(rateText(latest.generated), `tokens/s · ${wholeText(now.generated_tokens)} so far${guessed}`);
     tiles.generated.curve.update(column("generated"));
     tiles.prompt.update(rateText(latest.prompt), `tokens/s · ${wholeText(now.prompt_tokens + now.cached_tokens)} so far`);
     tiles.prompt.curve.update(column("prompt"));

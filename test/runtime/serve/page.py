@@ -176,7 +176,7 @@ def check_engine(tab):
     text = text_of(tab, "#tiles")
     for pattern in (r"Running\n\d+\nof \d+ sequence", r"Pages\n\d+ %\n[\d,]+ of [\d,]+",
                     r"Prefix hits\n(\d+ %|–)\n[\d,]+ of [\d,]+ token", r"Waiting\n\d+\n[\d,]+ preemptions?",
-                    r"Rows per step\n", r"Step\n"):
+                    r"tokens/s · [\d,]+ so far(, [\d,]+ of them guessed)?", r"Rows per step\n", r"Step\n"):
         expect(re.search(pattern, text), f"no /{pattern}/ in {text}")
     if tab.js("!document.getElementById('timeline-part').hidden"):
         check_timeline(tab)

@@ -142,7 +142,7 @@ class StandIn:
         state = {"model": "stand-in", "running": 7, "waiting": 2, "max_running": 16, "max_rows": 64, "used_pages": 37,
                  "pages": 128, "steps": self.steps, "rows": self.steps * 9, "prompt_tokens": 5000,
                  "cached_tokens": 3000,
-                 "generated_tokens": self.tokens, "preemptions": 3, "connections": 9}
+                 "generated_tokens": self.tokens, "guessed_tokens": 90, "right_guesses": 60, "preemptions": 3, "connections": 9}
         if self.has_timeline:
             workers, steps, now = 4, [], 100.0 + self.polls
             for step in range(6):
