@@ -44,7 +44,8 @@ compiler::Target::describe(const CompileOptions &options,
     descriptions->resize(1);
   if (options.batch) {
     // All sequences may have a row, and logits unless told otherwise, in one
-    // step.
+    // step; a few may have those of guesses beside it (runtime/batch).
+    constexpr int64_t leastOutputs = 9;
     TargetDescription &whole = descriptions->front();
     whole.maxRows =
         options.rows ? options.rows : std::max(whole.maxRows, options.batch);
@@ -56,7 +57,8 @@ compiler::Target::describe(const CompileOptions &options,
     for (TargetDescription &description : *descriptions)
       description.maxOutputs =
           std::min(description.maxRows,
-                   options.outputs ? options.outputs : options.batch);
+                   options.outputs ? options.outputs
+                                   : std::max(options.batch, leastOutputs));
   }
   return descriptions;
 }

@@ -2,7 +2,8 @@
 """Compares a compiled program's `serve` with llama.cpp's server, on the same weights.
 
     test/bench/serving.py build/bin/batonc MODEL.gguf [--llama-server PATH] [--clients 1 8 32]
-                          [--requests 6 24 64] [--rounds 2] [--workers 2]
+                          [--requests 6 24 64] [--rounds 2] [--workers 2] [--flags=FLAG ...]
+                          [--conversations FILE.jsonl] [--temperature T]
 
 Where there is no model of the shape that is wanted, tools/random-checkpoint MODEL.gguf --like
 CONFIG.json writes one with random weights, whose tokens are bytes: prompts have fewer words then,
@@ -15,6 +16,10 @@ take turns, round by round, and the one that waits sleeps. For each number of cl
 median of rounds of generated tokens a second, and of all requests the times to the first token
 (median and 90th percentile) and between tokens (median). Beside them stands how many answers
 the two have alike, word for word: of trained weights most, of random ones few.
+
+With --conversations FILE the requests are those of a file instead, one list of messages a line, as JSON, which the
+checkpoint's chat template makes prompts of; answers end where the model ends them, and tokens are those that came. Words
+drawn at random make a small model repeat itself, which guesses see (docs/batches.md): --flags=--prompt-lookup=0 has none.
 
 With --overhead it compares `serve` with `batch` of the same program and the same requests instead.
 """
@@ -46,6 +51,19 @@ def make_requests(count, seed, tokens_of_word=1):
 
     return [{"prompt": " ".join(generator.choice(WORDS) for _ in range(math.ceil(length(80, 600) / tokens_of_word))),
              "max_tokens": length(110, 400), "temperature": 0, "ignore_eos": True, "stream": True} for _ in range(count)]
+
+
+async def read_conversations(arguments, port):
+    """Requests, whose prompts the server at `port` writes."""
+    requests = []
+    with open(arguments.conversations) as file:
+        for line in file:
+            reader, writer = await post(port, b"/apply-template", {"messages": json.loads(line)})
+            prompt = json.loads((await reader.read()).split(b"\r\n\r\n", 1)[1])["prompt"]
+            writer.close()
+            requests.append({"prompt": prompt, "max_tokens": 300, "temperature": arguments.temperature, "seed": len(requests), "stream": True,
+                             "stream_options": {"include_usage": True}})
+    return requests
 
 
 def free_port():
@@ -104,19 +122,21 @@ async def tokens_of_word(port):
 
 
 async def ask(port, request):
-    """Times of tokens behind the beginning, and the text."""
+    """Times of tokens behind the beginning, the text, and how many tokens it is, if the server says so."""
     begin = time.perf_counter()
     reader, writer = await post(port, b"/v1/completions", request)
-    times, text = [], ""
+    times, text, tokens = [], "", None
     while line := await reader.readline():
         if not line.startswith(b"data: {"):
             continue
         event = json.loads(line[6:])
-        piece = "".join(choice["text"] for choice in event["choices"])
-        text += piece
+        tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
+        if not event["choices"]:
+            continue
+        text += "".join(choice["text"] for choice in event["choices"])
         times.append(time.perf_counter() - begin)
     writer.close()
-    return times, text
+    return times, text, tokens
 
 
 async def measure(port, requests, clients):
@@ -131,8 +151,9 @@ async def measure(port, requests, clients):
     begin = time.perf_counter()
     await asyncio.gather(*(client() for _ in range(clients)))
     seconds = time.perf_counter() - begin
-    # Not what a server sends, but what it was asked for: pieces may hold several tokens.
-    return sum(request["max_tokens"] for request in requests) / seconds, results
+    # Not what a server sends, but what it was asked for, or says: pieces may hold several tokens.
+    tokens = (request["max_tokens"] if request.get("ignore_eos") else result[2] for request, result in zip(requests, results))
+    return sum(tokens) / seconds, results
 
 
 def percentile(values, part):
@@ -150,7 +171,7 @@ def compile_program(arguments, work, clients):
 async def compare(arguments, work):
     most = max(arguments.clients)
     program = compile_program(arguments, work, most)
-    weights = ["serve", "--weights", arguments.model, "--workers", str(arguments.workers), "--quiet"]
+    weights = ["serve", "--weights", arguments.model, "--workers", str(arguments.workers), "--quiet", *arguments.flags]
     port = free_port()
     servers = [Server("Baton", [program, *weights, "--port", str(port)], port)]
     if arguments.llama_server:
@@ -164,16 +185,18 @@ async def compare(arguments, work):
         for server in servers:
             await server.wait()
             await measure(server.port, make_requests(2, 99, length), 2)
+        conversations = await read_conversations(arguments, servers[0].port) if arguments.conversations else None
         print(f"{'clients':>7} {'server':>10} {'tokens/s':>9} {'first token, ms':>22} {'between, ms':>12} {'alike':>6}")
         for clients, count in zip(arguments.clients, arguments.requests):
             rates, firsts, gaps, texts = ({server.name: [] for server in servers} for _ in range(4))
             for turn in range(arguments.rounds):
-                requests = make_requests(count, 1000 * clients + turn, length)
+                requests = (conversations * math.ceil(count / len(conversations)))[:count] if arguments.conversations else make_requests(
+                    count, 1000 * clients + turn, length)
                 for server in servers[::1 if turn % 2 == 0 else -1]:
                     rate, results = await measure(server.port, requests, clients)
                     rates[server.name].append(rate)
-                    texts[server.name] += [text for _, text in results]
-                    for times, _ in results:
+                    texts[server.name] += [text for _, text, _ in results]
+                    for times, _, _ in results:
                         firsts[server.name].append(times[0] * 1000)
                         gaps[server.name] += [(later - earlier) * 1000 for earlier, later in zip(times, times[1:])]
             for server in servers:
@@ -232,6 +255,9 @@ def main():
     parser.add_argument("model", help="a GGUF file, which both read")
     parser.add_argument("--llama-server", help="llama.cpp's llama-server, built for this machine")
     parser.add_argument("--llama-flags", nargs="*", default=[])
+    parser.add_argument("--flags", nargs="*", default=[], help="more flags of serve, as --flags=--prompt-lookup=0")
+    parser.add_argument("--conversations", help="a file of requests, a list of messages a line")
+    parser.add_argument("--temperature", type=float, default=0, help="of conversations")
     parser.add_argument("--compile", nargs="*", default=[], help="more flags of batonc")
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32])
     parser.add_argument("--requests", type=int, nargs="+", default=[6, 24, 64], help="for each number of clients")

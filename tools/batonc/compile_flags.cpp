@@ -195,7 +195,8 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   maxOutputsOption = app.add_option(
       "--max-outputs", maxOutputs,
       "--max-batch: most rows of a step that have logits; as many as "
-      "sequences. FILE score takes more of them at once: each is three times "
+      "sequences, and nine at least, so that tokens of few texts can be "
+      "guessed. FILE score takes more of them at once: each is three times "
       "the vocabulary in F32");
   app.add_option("--kv-type", kvType.value,
                  "--max-batch: how pages keep keys and values: f32, bf16, or "

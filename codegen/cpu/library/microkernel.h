@@ -74,14 +74,18 @@ BATON_INLINE void with_constant_rows(int64_t rows, Body body) {
   }
 }
 
-/// Calls body(first, count) for blocks of at most 6 rows, of nearly equal size:
-/// 7 rows run as 4 and 3, because a lone row cannot hide the FMA latency.
+/// Calls body(first, count) for blocks of at most 6 rows, whose sizes differ by
+/// one at most: 7 rows run as 3 and 4, because a lone row cannot hide the FMA
+/// latency.
 template <typename Body>
 BATON_INLINE void for_each_row_block(int64_t rows, Body body) {
-  int64_t blocks = (rows + tile_rows - 1) / tile_rows;
-  int64_t size = blocks > 1 ? (rows + blocks - 1) / blocks : rows;
-  for (int64_t first = 0; first < rows; first += size)
-    body(first, rows - first < size ? rows - first : size);
+  const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
+  int64_t first = 0;
+  for (int64_t block = 0; block < blocks; ++block) {
+    const int64_t end = rows * (block + 1) / blocks;
+    body(first, end - first);
+    first = end;
+  }
 }
 
 /// One tile of x times packed panels, written to `tile` [Rows][Panels * 16].

@@ -6,7 +6,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/registers.h"
 #include "codegen/cpu/library/training.h"
+
+// As code generation answers it (codegen/cpu/MachineBodies.cpp).
+extern "C" int32_t baton_has_many_registers() {
+#ifdef __AVX512VL__
+  return 1;
+#else
+  return 0;
+#endif
+}
 
 #define LINEAR(name, body, weight, rows)                                       \
   extern "C" void name(float *out, const float *x, const weight *panels) {     \
