@@ -29,39 +29,45 @@ baton::cpu::TaskLibrary::load(StringRef path, Module &module) {
   return TaskLibrary(std::move(bitcode));
 }
 
+Function *baton::cpu::TaskLibrary::find(StringRef name) const {
+  for (const auto *part : {&bodies, &wide, &bitcode})
+    if (Function *found = *part ? (*part)->getFunction(name) : nullptr;
+        found && !found->isDeclaration())
+      return found;
+  return nullptr;
+}
+
 Error baton::cpu::TaskLibrary::add(std::unique_ptr<Module> more) {
   for (const Function &function : *more)
-    if (!function.isDeclaration())
-      if (Function *known = bitcode->getFunction(function.getName());
-          known && !known->isDeclaration())
-        return createStringError("the task library has a " +
-                                 function.getName() +
-                                 "; give the body another name");
+    if (!function.isDeclaration() && find(function.getName()))
+      return createStringError("the task library has a " + function.getName() +
+                               "; give the body another name");
   more->setTargetTriple(bitcode->getTargetTriple());
   more->setDataLayout(bitcode->getDataLayout());
-  if (Linker::linkModules(*bitcode, std::move(more)))
-    return createStringError("the task library and the bodies do not link");
+  if (!bodies)
+    bodies = std::move(more);
+  else if (Linker::linkModules(*bodies, std::move(more)))
+    return createStringError("the bodies do not link");
   return Error::success();
 }
 
 Error baton::cpu::TaskLibrary::addInF64(StringRef path, Module &module) {
-  Expected<TaskLibrary> wide = load(path, module);
-  if (!wide)
-    return wide.takeError();
-  for (Function &function : *wide->bitcode) {
+  Expected<TaskLibrary> other = load(path, module);
+  if (!other)
+    return other.takeError();
+  wide = std::move(other->bitcode);
+  for (Function &function : *wide) {
     StringRef name = function.getName();
     if (name.consume_front("baton_task_"))
-      function.setName("baton_task_" + bodies::inDouble(name));
+      function.setName("baton_task_" + baton::bodies::inDouble(name));
   }
-  if (Linker::linkModules(*bitcode, std::move(wide->bitcode)))
-    return createStringError("the task libraries do not link");
   return Error::success();
 }
 
 Function *baton::cpu::TaskLibrary::declare(Module &module,
                                            StringRef name) const {
-  Function *definition = bitcode->getFunction(name);
-  if (!definition || definition->isDeclaration())
+  Function *definition = find(name);
+  if (!definition)
     return nullptr;
   if (Function *known = module.getFunction(name))
     return known;
@@ -70,7 +76,9 @@ Function *baton::cpu::TaskLibrary::declare(Module &module,
 }
 
 Error baton::cpu::TaskLibrary::linkInto(Module &module) && {
-  if (Linker::linkModules(module, std::move(bitcode), Linker::LinkOnlyNeeded))
-    return createStringError("the task library does not link");
+  for (auto *part : {&bodies, &wide, &bitcode})
+    if (*part &&
+        Linker::linkModules(module, std::move(*part), Linker::LinkOnlyNeeded))
+      return createStringError("the task library does not link");
   return Error::success();
 }

@@ -35,7 +35,12 @@ private:
   explicit TaskLibrary(std::unique_ptr<llvm::Module> bitcode)
       : bitcode(std::move(bitcode)) {}
 
-  std::unique_ptr<llvm::Module> bitcode;
+  /// The definition of that name, in any part; null if there is none.
+  llvm::Function *find(llvm::StringRef name) const;
+
+  /// Each is read lazily, and calls functions of those behind it only: bodies,
+  /// the library in F64, the library.
+  std::unique_ptr<llvm::Module> bodies, wide, bitcode;
 };
 
 } // namespace baton::cpu
