@@ -4,6 +4,9 @@
   program that is compiled from the file; where norms are stored plus one, and where
   frequencies have divisors instead of a rule, within 2e-4 of the largest logit;
 - in two parts it is the same, and a folder with the file alone is the file;
+- latent attention's matrix of keys and values in two tensors, as files have it today, and in one, as
+  older files do, has the same bits; of YaRN's two scales, of which files have one, the checkpoint is
+  taken with both alike;
 - stop tokens are the file's; what is no model, and training, are refused by name.
 """
 
@@ -12,6 +15,7 @@ import glob
 import json
 import math
 import os
+import shutil
 import struct
 
 import programs
@@ -25,10 +29,17 @@ LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_att
          "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate_proj": "ffn_gate",
          "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate_up_proj": "ffn_up",
          "post_attention_layernorm": "ffn_norm"}
+LATENT = {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm",
+          "self_attn.q_b_proj": "attn_q_b", "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa",
+          "self_attn.kv_a_layernorm": "attn_kv_a_norm", "self_attn.kv_b_proj": "attn_kv_b",
+          "mlp.shared_experts.gate_proj": "ffn_gate_shexp", "mlp.shared_experts.up_proj": "ffn_up_shexp",
+          "mlp.shared_experts.down_proj": "ffn_down_shexp"}
+BEHIND = {"post_attention_layernorm": "post_attention_norm", "post_feedforward_layernorm": "post_ffw_norm"}
 GEMMA = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
          "post_feedforward_layernorm": "post_ffw_norm"}
 # Names of architectures where they are not the family's.
-ARCHITECTURES = {"qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "mixtral": "llama", "gpt_oss": "gpt-oss"}
+ARCHITECTURES = {"deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "mixtral": "llama",
+                 "gpt_oss": "gpt-oss"}
 EXPERTS = {"gate_proj": "ffn_gate_exps", "up_proj": "ffn_up_exps", "down_proj": "ffn_down_exps",
            "w1": "ffn_gate_exps", "w3": "ffn_up_exps", "w2": "ffn_down_exps"}
 MIXTURES = {"mlp.gate": "ffn_gate_inp", "block_sparse_moe.gate": "ffn_gate_inp", "mlp.router": "ffn_gate_inp", "mlp.shared_expert_gate": "ffn_gate_inp_shexp",
@@ -104,9 +115,12 @@ def stored_name(architecture, name):
     if name in OUTER:
         return f"{OUTER[name]}.{kind}"
     _, layer, module = name.split(".", 2)
+    if module == "mlp.gate" and kind == "e_score_correction_bias":
+        return f"blk.{layer}.exp_probs_b.bias"
     if ".experts." in module:
         return f"blk.{layer}.{EXPERTS[module.rsplit('.', 1)[1]]}.{kind}"
-    names = {**LAYER, **MIXTURES, **(GEMMA if architecture.startswith("gemma") else {}), **(GPT2 if architecture == "gpt2" else {})}
+    own = {"gpt2": GPT2, "olmo2": BEHIND, "gemma2": GEMMA, "gemma3_text": GEMMA}.get(architecture, {})
+    names = {**LAYER, **MIXTURES, **LATENT, **own}
     return f"blk.{layer}.{names[module]}.{kind}"
 
 
@@ -158,7 +172,18 @@ def in_pairs(rows, head):
     return [start + half * (head // 2) + i for start in range(0, rows, head) for i in range(head // 2) for half in (0, 1)]
 
 
-def convert(config, tensors):
+def expansions(config, stored, tensor):
+    """A layer's matrix of keys and values: of each head the keys', transposed, and the values'."""
+    heads, key, value = (config[name] for name in ("num_attention_heads", "qk_nope_head_dim", "v_head_dim"))
+    rows, rank = tensor.rows(), config["kv_lora_rank"]
+    parts = [rows[head * (key + value):][:key + value] for head in range(heads)]
+    keys = [Stored(tensor.kind, [key, rank], b"".join(part[:key])).transposed() for part in parts]
+    yield stored.replace("kv_b", "k_b"), Stored(tensor.kind, [heads, rank, key], b"".join(part.data for part in keys))
+    yield stored.replace("kv_b", "v_b"), Stored(tensor.kind, [heads, value, rank],
+                                                b"".join(b"".join(part[key:]) for part in parts))
+
+
+def convert(config, tensors, is_old=False):
     """By the names of the file."""
     architecture = config["model_type"]
     if architecture == "gpt_oss":
@@ -180,6 +205,9 @@ def convert(config, tensors):
             # All experts of a layer are one tensor.
             experts = result.setdefault(stored, {})
             experts[int(name.split(".experts.")[1].split(".")[0])] = tensor
+            continue
+        if ".attn_kv_b." in stored and not is_old:
+            result.update(expansions(config, stored, tensor))
             continue
         result[stored] = tensor
     for stored, experts in result.items():
@@ -213,7 +241,32 @@ def divisors(config, rope):
     return result
 
 
-def metadata(config):
+def latent(config, rope, is_old):
+    """Keys of attention to compressed rows, and of a mixture beside it."""
+    key = config["qk_nope_head_dim"] + config["qk_rope_head_dim"]
+    own = [("attention.key_length", U32, key), ("attention.value_length", U32, config["v_head_dim"]),
+           ("attention.head_count_kv", U32, config["num_attention_heads"])]
+    if not is_old:
+        own = [("attention.key_length", U32, config["kv_lora_rank"] + config["qk_rope_head_dim"]),
+               ("attention.value_length", U32, config["kv_lora_rank"]), ("attention.key_length_mla", U32, key),
+               ("attention.value_length_mla", U32, config["v_head_dim"]), ("attention.head_count_kv", U32, 1)]
+    if config.get("q_lora_rank"):
+        own.append(("attention.q_lora_rank", U32, config["q_lora_rank"]))
+    own += [("attention.kv_lora_rank", U32, config["kv_lora_rank"]),
+            ("rope.dimension_count", U32, config["qk_rope_head_dim"]),
+            ("leading_dense_block_count", U32, config["first_k_dense_replace"]),
+            ("expert_shared_count", U32, config["n_shared_experts"]),
+            ("expert_weights_scale", FLOAT, config["routed_scaling_factor"]),
+            ("expert_weights_norm", BOOL, config["norm_topk_prob"]),
+            ("expert_group_count", U32, config["n_group"]), ("expert_group_used_count", U32, config["topk_group"]),
+            ("expert_gating_func", U32, 2 if config["model_type"] == "deepseek_v3" else 1)]
+    if "mscale_all_dim" in rope:
+        own += [("rope.scaling.yarn_log_multiplier", FLOAT, 0.1 * rope["mscale_all_dim"]),
+                ("rope.scaling.yarn_beta_slow", FLOAT, rope["beta_slow"])]
+    return own
+
+
+def metadata(config, is_old=False):
     """Keys, without general.architecture, as (key, type, value)."""
     architecture = config["model_type"]
     if architecture == "gpt2":
@@ -225,8 +278,11 @@ def metadata(config):
         wide, context = config["intermediate_size"], config["max_position_embeddings"]
         rope = rope_of(config)
         own = [("attention.layer_norm_rms_epsilon", FLOAT, config["rms_norm_eps"]),
-               ("attention.head_count_kv", U32, config.get("num_key_value_heads", heads)),
                ("rope.freq_base", FLOAT, rope["rope_theta"])]
+        if "kv_lora_rank" in config:
+            own += latent(config, rope, is_old)
+        else:
+            own.append(("attention.head_count_kv", U32, config.get("num_key_value_heads", heads)))
         if architecture == "phi3":
             factor = rope.get("factor", 1)
             original = config["original_max_position_embeddings"]
@@ -234,7 +290,7 @@ def metadata(config):
                     ("rope.scaling.original_context_length", U32, original),
                     ("rope.scaling.attn_factor", FLOAT, math.sqrt(1 + math.log(factor) / math.log(original))),
                     ("attention.sliding_window", U32, config["sliding_window"] or 0)]
-        else:
+        elif "kv_lora_rank" not in config:
             own += [("attention.key_length", U32, head_dim(config)), ("attention.value_length", U32, head_dim(config)),
                     ("rope.dimension_count", U32, head_dim(config))]
         if architecture == "gemma2":
@@ -242,14 +298,14 @@ def metadata(config):
                     ("attn_logit_softcapping", FLOAT, config["attn_logit_softcapping"]),
                     ("final_logit_softcapping", FLOAT, config["final_logit_softcapping"])]
     if "num_experts_per_tok" in config:
-        count = config.get("num_experts") or config["num_local_experts"]
+        count = config.get("num_experts") or config.get("num_local_experts") or config["n_routed_experts"]
         own += [("expert_count", U32, count), ("expert_used_count", U32, config["num_experts_per_tok"])]
         if "moe_intermediate_size" in config:
             own.append(("expert_feed_forward_length", U32, config["moe_intermediate_size"]))
         if "shared_expert_intermediate_size" in config:
             own.append(("expert_shared_feed_forward_length", U32, config["shared_expert_intermediate_size"]))
-    if rope_of(config).get("rope_type") == "yarn":
-        rope = rope_of(config)
+    rope = rope_of(config)
+    if rope.get("rope_type", rope.get("type")) == "yarn":
         own += [("rope.scaling.type", STRING, "yarn"), ("rope.scaling.factor", FLOAT, rope["factor"]),
                 ("rope.scaling.original_context_length", U32, rope["original_max_position_embeddings"]),
                 ("rope.scaling.yarn_beta_fast", FLOAT, rope["beta_fast"])]
@@ -293,12 +349,25 @@ def test_quantised_experts(arguments, case, keys, tensors, path):
     print("quantised experts have the bits of their numbers in F32")
 
 
+def with_equal_scales(config, folder, copy):
+    """A copy of the checkpoint whose mscale is its mscale_all_dim, and so is the config's."""
+    shutil.copytree(folder, copy)
+    rope = config["rope_scaling" if config.get("rope_scaling") else "rope_parameters"]
+    rope["mscale"] = rope["mscale_all_dim"]
+    with open(os.path.join(copy, "config.json"), "w") as file:
+        json.dump(config, file)
+    return copy
+
+
 def test(arguments, scratch):
     folder, case = arguments.folder, programs.golden(arguments.folder)
     path = lambda *names: os.path.join(scratch, *names)
     with open(os.path.join(folder, "config.json")) as file:
         config = json.load(file)
-    tensors = convert(config, read(folder))
+    if "mscale" in rope_of(config):
+        folder = with_equal_scales(config, folder, path("equal"))
+    stored = read(folder)
+    tensors = convert(config, stored)
     architecture = ARCHITECTURES.get(config["model_type"], config["model_type"])
     keys = [("general.architecture", STRING, architecture), *metadata(config)]
     os.mkdir(path("alone"))
@@ -311,11 +380,20 @@ def test(arguments, scratch):
 
     def same(program, what, exact):
         bits = program.logits(case["tokens"], path("file.npy"), "--workers", 2)
-        print(f"{what}:", programs.check(path("file.npy"), folder))
+        if folder == arguments.folder:
+            print(f"{what}:", programs.check(path("file.npy"), folder))
         expect(not exact or bits == reference, f"{what}: the logits' bits differ")
+        if exact:
+            print(f"{what}: the checkpoint's bits")
 
-    # Gates and ups of gpt-oss are other tensors there.
-    if config["model_type"] != "gpt_oss":
+    # Gates and ups of gpt-oss are other tensors there, and so are keys and values of latent attention.
+    if "kv_lora_rank" in config:
+        old = path("old.gguf")
+        write(old, [keys[0], *metadata(config, is_old=True)], convert(config, stored, is_old=True))
+        own.weights = old
+        same(own, "the checkpoint's program, the weights of an older file", exact)
+        same(Program(arguments.batonc, old, path("old")), "the older file's program", exact)
+    elif config["model_type"] != "gpt_oss":
         own.weights = file
         same(own, "the checkpoint's program, the file's weights", exact)
     # llama.cpp says the divisor of scores by the heads.
@@ -339,8 +417,10 @@ def test(arguments, scratch):
 
     greedy = case["greedy"]
     compiled.weights = file
-    answer = compiled.generate(greedy["prompt"], 8)
-    expect(answer["tokens"] == greedy["new_tokens"][:8], "the generated tokens differ")
+    answer = compiled.generate(greedy["prompt"], 8)["tokens"]
+    own.weights = folder
+    wanted = greedy["new_tokens"] if folder == arguments.folder else own.generate(greedy["prompt"], 8)["tokens"]
+    expect(answer == wanted[:8], "the generated tokens differ")
 
     widths = [tensor.shape[2] for name, tensor in tensors.items() if "_exps.weight" in name]
     if widths and config["model_type"] != "gpt_oss" and all(width % 32 == 0 for width in widths):
