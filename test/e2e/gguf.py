@@ -15,6 +15,7 @@ import glob
 import json
 import math
 import os
+import random
 import shutil
 import struct
 
@@ -349,6 +350,74 @@ def test_quantised_experts(arguments, case, keys, tensors, path):
     print("quantised experts have the bits of their numbers in F32")
 
 
+LATENT_CONFIG = {
+    "model_type": "deepseek_v3", "hidden_size": 64, "intermediate_size": 96, "moe_intermediate_size": 32,
+    "num_hidden_layers": 2, "num_attention_heads": 3, "num_key_value_heads": 3, "q_lora_rank": 32, "kv_lora_rank": 32,
+    "qk_nope_head_dim": 32, "qk_rope_head_dim": 8, "v_head_dim": 32, "n_routed_experts": 4, "num_experts_per_tok": 2,
+    "n_shared_experts": 1, "n_group": 1, "topk_group": 1, "routed_scaling_factor": 1.5, "norm_topk_prob": True,
+    "first_k_dense_replace": 1, "vocab_size": 71, "max_position_embeddings": 128, "rms_norm_eps": 1e-6}
+
+
+def latent_tensors(config):
+    """Random ones of a DeepSeek whose matrices all have rows of whole blocks."""
+    width, heads, rank = (config[name] for name in ("hidden_size", "num_attention_heads", "kv_lora_rank"))
+    plain, rotary, value = (config[name] for name in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
+    generator, result = random.Random(3), {}
+
+    def add(name, *shape):
+        count, mean = math.prod(shape), float(len(shape) == 1)
+        numbers = (generator.gauss(mean, shape[-1] ** -0.5) for _ in range(count))
+        result[name] = Stored("F32", list(shape), struct.pack(f"<{count}f", *numbers))
+
+    def add_linears(module, inside):
+        add(f"{module}.gate_proj.weight", inside, width)
+        add(f"{module}.up_proj.weight", inside, width)
+        add(f"{module}.down_proj.weight", width, inside)
+
+    add("model.embed_tokens.weight", config["vocab_size"], width)
+    for layer in range(config["num_hidden_layers"]):
+        module = f"model.layers.{layer}"
+        for name, shape in {
+                "input_layernorm": [width], "post_attention_layernorm": [width],
+                "self_attn.q_a_proj": [config["q_lora_rank"], width], "self_attn.q_a_layernorm": [config["q_lora_rank"]],
+                "self_attn.q_b_proj": [heads * (plain + rotary), config["q_lora_rank"]],
+                "self_attn.kv_a_proj_with_mqa": [rank + rotary, width], "self_attn.kv_a_layernorm": [rank],
+                "self_attn.kv_b_proj": [heads * (plain + value), rank],
+                "self_attn.o_proj": [width, heads * value]}.items():
+            add(f"{module}.{name}.weight", *shape)
+        if layer < config["first_k_dense_replace"]:
+            add_linears(module + ".mlp", config["intermediate_size"])
+            continue
+        add(module + ".mlp.gate.weight", config["n_routed_experts"], width)
+        add(module + ".mlp.gate.e_score_correction_bias", config["n_routed_experts"])
+        add_linears(module + ".mlp.shared_experts", config["moe_intermediate_size"])
+        for expert in range(config["n_routed_experts"]):
+            add_linears(f"{module}.mlp.experts.{expert}", config["moe_intermediate_size"])
+    add("model.norm.weight", width)
+    add("lm_head.weight", config["vocab_size"], width)
+    return result
+
+
+def test_latent_blocks(arguments, scratch):
+    """All matrices in blocks of 32: programs of newer and of older files have the bits of the blocks' numbers."""
+    path = lambda name: os.path.join(scratch, name)
+    tensors, generator = latent_tensors(LATENT_CONFIG), random.Random(4)
+    tokens = [generator.randrange(LATENT_CONFIG["vocab_size"]) for _ in range(70)]
+    for is_old in (False, True):
+        age, file = "older" if is_old else "newer", path("model.gguf")
+        keys = [("general.architecture", STRING, "deepseek2"), *metadata(LATENT_CONFIG, is_old)]
+        write(file, keys, {name: tensor.in_q8_0() if len(tensor.shape) > 1 else tensor
+                           for name, tensor in convert(LATENT_CONFIG, tensors, is_old).items()})
+        bits = [Program(arguments.batonc, file, path("program"), *flags).logits(tokens, path("logits.npy"))
+                for flags in ((), ("--dtype=f32",))]
+        expect(bits[0] == bits[1], f"{age} file: other bits than of its numbers in F32")
+        # Transposed parts of the older files' matrix have no blocks along their inputs.
+        text = programs.run([arguments.batonc, file, "--emit=primitive"]).stdout
+        found = len([line for line in text.splitlines() if "model.head_linear" in line and "quantized" in line])
+        expect(found == (2 if is_old else 4), f"{age} file: {found} parts of heads are in blocks")
+        print(f"{age} file in blocks: the bits of its numbers in F32")
+
+
 def with_equal_scales(config, folder, copy):
     """A copy of the checkpoint whose mscale is its mscale_all_dim, and so is the config's."""
     shutil.copytree(folder, copy)
@@ -441,6 +510,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument("folder")
+    parser.add_argument("folder", nargs="?", help="without it, latent attention with random weights in blocks")
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: (test if arguments.folder else test_latent_blocks)(arguments, scratch))
