@@ -345,6 +345,20 @@ Value Decoder::sandwichBlock(const Layer &layer, Value x,
   });
 }
 
+Value Decoder::postNormBlock(const Layer &layer, Value x,
+                             function_ref<Value(Value read)> attention,
+                             function_ref<Value(Value read)> feedForward) {
+  auto norm = [&](const char *name, Value x) {
+    return builder.rmsNorm(layer.name + "." + name, x, shape.epsilon);
+  };
+  x = attentionHalf(layer, x, [&](Value read) {
+    return norm("post_attention_layernorm", attention(read));
+  });
+  return feedForwardHalf(layer, x, [&](Value read) {
+    return norm("post_feedforward_layernorm", feedForward(read));
+  });
+}
+
 Value Decoder::attention(const Layer &layer, Value normed, bool inputBias,
                          bool outputBias, AttentionForm form) {
   Value q = project(layer, "q", normed, shape.heads, inputBias);
@@ -385,6 +399,21 @@ Value Decoder::headNormAttention(const Layer &layer, Value normed,
   Value v = project(layer, "v", normed, shape.keyValueHeads, hasBias);
   q = rotate(layer, "q", builder.rmsNorm(module + ".q_norm", q, shape.epsilon));
   k = rotate(layer, "k", builder.rmsNorm(module + ".k_norm", k, shape.epsilon));
+  return attend(layer, q, k, v, {.scale = shape.scale()}, hasBias);
+}
+
+Value Decoder::rowNormAttention(const Layer &layer, Value x, bool hasBias) {
+  auto heads = [&](const char *part, int64_t count, bool isNormed) {
+    std::string name = layer.name + ".self_attn." + part;
+    Value flat =
+        builder.linear(name + "_proj", x, count * shape.headDim, hasBias);
+    if (isNormed)
+      flat = builder.rmsNorm(name + "_norm", flat, shape.epsilon);
+    return builder.splitHeads(name, flat, count);
+  };
+  Value q = rotate(layer, "q", heads("q", shape.heads, true));
+  Value k = rotate(layer, "k", heads("k", shape.keyValueHeads, true));
+  Value v = heads("v", shape.keyValueHeads, false);
   return attend(layer, q, k, v, {.scale = shape.scale()}, hasBias);
 }
 

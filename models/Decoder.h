@@ -127,12 +127,20 @@ public:
                 llvm::function_ref<mlir::Value(mlir::Value normed)> attention,
                 llvm::function_ref<mlir::Value(mlir::Value normed)> feedForward,
                 NormWeight weight);
+  /// x and norm(attention(x)), joined, and that and the norm of what the
+  /// feed-forward layer makes of it: no norm stands before a half.
+  mlir::Value
+  postNormBlock(const Layer &layer, mlir::Value x,
+                llvm::function_ref<mlir::Value(mlir::Value read)> attention,
+                llvm::function_ref<mlir::Value(mlir::Value read)> feedForward);
   /// Rotary attention as Llama has it, with its projections.
   mlir::Value attention(const Layer &layer, mlir::Value normed, bool inputBias,
                         bool outputBias, AttentionForm form);
   /// The same with norms of each head's queries and keys.
   mlir::Value headNormAttention(const Layer &layer, mlir::Value normed,
                                 bool hasBias);
+  /// The same with a norm of all heads' queries together, and one of all keys.
+  mlir::Value rowNormAttention(const Layer &layer, mlir::Value x, bool hasBias);
   /// activation(gate_proj x) * (up_proj x), then down_proj.
   mlir::Value feedForward(const Layer &layer, mlir::Value normed,
                           bool hasBias = false) {

@@ -65,6 +65,13 @@ public:
   std::optional<double> optionalNumber(const std::string &key) {
     return file.number(use(key));
   }
+  bool boolean(const std::string &field, const std::string &key) {
+    std::optional<bool> value = file.boolean(use(key));
+    spelled[field] = prefix + key;
+    if (value)
+      set(field, *value);
+    return value.has_value();
+  }
   std::string text(const std::string &key, const char *absent) {
     return std::string(file.text(use(key)).value_or(absent));
   }
@@ -195,22 +202,27 @@ static void readFrequencyFactors(Fields &fields) {
   fields.set("rope_scaling.factors", fields.numbers("rope_freqs.weight"));
 }
 
-/// What families have that are a models/Decoder.h.
-static void readDecoder(Fields &fields) {
+/// What families have that are a models/Decoder.h, but for their heads.
+static void readLayers(Fields &fields) {
   fields.integer("hidden_size", "embedding_length");
   fields.integer("intermediate_size", "feed_forward_length");
   fields.integer("num_hidden_layers", "block_count");
   fields.integer("num_attention_heads", "attention.head_count");
-  fields.integer("num_key_value_heads", "attention.head_count_kv");
   fields.integer("max_position_embeddings", "context_length");
   if (!fields.number("rms_norm_eps", "attention.layer_norm_rms_epsilon"))
     fields.fail("attention.layer_norm_rms_epsilon", "is missing");
   if (!fields.number("rope_theta", "rope.freq_base"))
     fields.set("rope_theta", 10000);
-  readHeadDim(fields);
   readVocabulary(fields, "model.embed_tokens.weight");
   // Of the conversion of Llama's first files; the order of rows is the same.
   fields.ignore("tensor_data_layout");
+}
+
+/// With heads that all have keys and values of one width.
+static void readDecoder(Fields &fields) {
+  readLayers(fields);
+  fields.integer("num_key_value_heads", "attention.head_count_kv");
+  readHeadDim(fields);
 }
 
 static void expectNoExperts(Fields &fields) {
@@ -285,10 +297,104 @@ static void readGptOss(Fields &fields) {
   fields.integer("sliding_window", "attention.sliding_window");
 }
 
+/// A width of heads: `name` for the heads of the model, or where all share one
+/// state and `name` is the state's, `name`_mla.
+static uint64_t readLatentWidth(Fields &fields, const std::string &name) {
+  const std::optional<uint64_t> stored = fields.optionalInteger(name),
+                                own = fields.optionalInteger(name + "_mla");
+  if (!stored && !own)
+    fields.fail(name, "is missing");
+  return own ? *own : *stored;
+}
+
+/// Heads' keys and values of one compressed row.
+static void readLatentHeads(Fields &fields) {
+  const uint64_t heads = fields.valueOf("num_attention_heads"),
+                 shared = fields.optionalInteger("attention.head_count_kv")
+                              .value_or(heads);
+  if (shared != 1 && shared != heads)
+    fields.fail("attention.head_count_kv",
+                "is " + std::to_string(shared) + ", expected 1 or the " +
+                    std::to_string(heads) + " of attention.head_count");
+  fields.set("num_key_value_heads", heads);
+  fields.set("q_lora_rank", nullptr);
+  fields.integer("q_lora_rank", "attention.q_lora_rank");
+  fields.integer("kv_lora_rank", "attention.kv_lora_rank");
+  fields.integer("qk_rope_head_dim", "rope.dimension_count");
+  const uint64_t key = readLatentWidth(fields, "attention.key_length"),
+                 turning = fields.valueOf("qk_rope_head_dim");
+  if (key <= turning)
+    fields.fail("attention.key_length",
+                "leaves " + std::to_string(key) +
+                    " columns of a head, expected more than the " +
+                    std::to_string(turning) + " of rope.dimension_count");
+  fields.set("qk_nope_head_dim", key - turning);
+  fields.set("v_head_dim", readLatentWidth(fields, "attention.value_length"));
+  fields.set("attention_bias", hasBias(fields, "self_attn.o_proj"));
+  fields.set("separate_kv_b_proj",
+             fields.hasTensor("model.layers.0.self_attn.k_b_proj.weight"));
+}
+
+/// Sigmoids are DeepSeek-V3's, a softmax is V2's, as where the key is missing.
+static void readLatentExperts(Fields &fields) {
+  fields.integer("n_routed_experts", "expert_count");
+  fields.integer("num_experts_per_tok", "expert_used_count");
+  fields.integer("moe_intermediate_size", "expert_feed_forward_length");
+  fields.set("n_shared_experts", 0);
+  fields.integer("n_shared_experts", "expert_shared_count");
+  fields.set("first_k_dense_replace", 0);
+  fields.integer("first_k_dense_replace", "leading_dense_block_count");
+  fields.set("routed_scaling_factor", 1);
+  fields.number("routed_scaling_factor", "expert_weights_scale");
+  fields.set("norm_topk_prob", false);
+  fields.boolean("norm_topk_prob", "expert_weights_norm");
+  fields.set("n_group", 1);
+  fields.set("topk_group", 1);
+  const bool hasGroups = fields.integer("n_group", "expert_group_count") &&
+                         fields.valueOf("n_group") > 1;
+  fields.integer("topk_group", "expert_group_used_count");
+  constexpr uint64_t softmax = 1, sigmoid = 2;
+  const uint64_t gating =
+      fields.optionalInteger("expert_gating_func").value_or(softmax);
+  if (gating != softmax && gating != sigmoid)
+    fields.fail("expert_gating_func",
+                "is " + std::to_string(gating) +
+                    ", expected 1, a softmax, or 2, sigmoids");
+  fields.set("model_type", gating == sigmoid ? "deepseek_v3" : "deepseek_v2");
+  if (gating == softmax)
+    fields.set("topk_method", hasGroups ? "group_limited_greedy" : "greedy");
+}
+
+static void readDeepseek2(Fields &fields) {
+  readLayers(fields);
+  readLatentHeads(fields);
+  readLatentExperts(fields);
+  readScaling(fields);
+  // A tenth of YaRN's mscale_all_dim; mscale is the same in all that llama.cpp
+  // computes rightly. F32, lest the tenth's own rounding be seen.
+  const std::optional<double> multiplier =
+      fields.optionalNumber("rope.scaling.yarn_log_multiplier");
+  if (fields.text("rope.scaling.type", "none") != "yarn")
+    return;
+  if (!multiplier)
+    fields.fail("rope.scaling.yarn_log_multiplier",
+                "is missing beside rope.scaling.type \"yarn\"");
+  const float scale = static_cast<float>(*multiplier) * 10;
+  fields.set("rope_scaling.mscale", scale);
+  fields.set("rope_scaling.mscale_all_dim", scale);
+}
+
 static void readQwen2(Fields &fields) {
   readDecoder(fields);
   expectWholeRotation(fields);
   fields.set("model_type", "qwen2");
+}
+
+static void readOlmo2(Fields &fields) {
+  readDecoder(fields);
+  expectWholeRotation(fields);
+  fields.set("model_type", "olmo2");
+  fields.set("attention_bias", hasBias(fields, "self_attn.q_proj"));
 }
 
 static void readOlmoe(Fields &fields) {
@@ -420,16 +526,18 @@ static void readGpt2(Fields &fields) {
 
 Config models::ggufConfig(const GgufModel &model) {
   static const std::map<std::string, void (*)(Fields &)> readers = {
-      {"gemma2", readGemma2},     {"gemma3", readGemma3},
-      {"gpt2", readGpt2},         {"gpt-oss", readGptOss},
-      {"llama", readLlama},       {"olmoe", readOlmoe},
-      {"phi3", readPhi3},         {"qwen2", readQwen2},
-      {"qwen2moe", readQwen2Moe}, {"qwen3", readQwen3},
+      {"deepseek2", readDeepseek2}, {"gemma2", readGemma2},
+      {"gemma3", readGemma3},       {"gpt2", readGpt2},
+      {"gpt-oss", readGptOss},      {"llama", readLlama},
+      {"olmo2", readOlmo2},         {"olmoe", readOlmoe},
+      {"phi3", readPhi3},           {"qwen2", readQwen2},
+      {"qwen2moe", readQwen2Moe},   {"qwen3", readQwen3},
       {"qwen3moe", readQwen3Moe}};
   Fields fields(model);
   // GgufModel::open knows no other architectures.
   readers.at(model.architecture())(fields);
-  if (!fields.valueOf("num_experts") && !fields.valueOf("num_local_experts"))
+  if (!fields.valueOf("num_experts") && !fields.valueOf("num_local_experts") &&
+      !fields.valueOf("n_routed_experts"))
     expectNoExperts(fields);
   fields.set("dtype", ggufWeightType(model));
   fields.ignore("attention.causal");

@@ -55,23 +55,35 @@ Value LatentAttention::attend(Decoder &decoder, const Layer &layer,
   qTurned = builder.splitHeads(module + ".q_rotary.heads", qTurned, heads);
   row = builder.splitHeads(module + ".latent.head", row, 1);
   turned = builder.splitHeads(module + ".k_rotary.head", turned, 1);
-  const std::string expand = module + ".kv_b_proj";
-  q = builder.headLinear(module + ".q_absorbed", expand, q, rank,
-                         {.size = plain,
-                          .stride = plain + value,
-                          .offset = 0,
-                          .transposed = true});
+  // By a head's part of one matrix for keys and values, or of one for each,
+  // whose rows are the outputs.
+  auto expand = [&](const char *name, const char *own, Value x, int64_t outputs,
+                    HeadRows part) {
+    if (isSeparate)
+      return builder.headLinear(module + name, module + own, x, rank,
+                                {.size = outputs,
+                                 .stride = outputs,
+                                 .offset = 0,
+                                 .transposed = false});
+    return builder.headLinear(module + name, module + ".kv_b_proj", x, rank,
+                              part);
+  };
+  q = expand(".q_absorbed", ".k_b_proj", q, rank,
+             {.size = plain,
+              .stride = plain + value,
+              .offset = 0,
+              .transposed = true});
   q = builder.joinHeads(module + ".q_joined", q,
                         decoder.rotate(layer, "q", qTurned));
   Value k = builder.joinHeads(module + ".k_joined", row,
                               decoder.rotate(layer, "k", turned));
   Value sums = builder.latentAttention(
       module, q, k, rank, {.scale = scale, .window = layer.window});
-  Value result = builder.headLinear(module + ".v_absorbed", expand, sums, rank,
-                                    {.size = value,
-                                     .stride = plain + value,
-                                     .offset = plain,
-                                     .transposed = false});
+  Value result = expand(".v_absorbed", ".v_b_proj", sums, value,
+                        {.size = value,
+                         .stride = plain + value,
+                         .offset = plain,
+                         .transposed = false});
   result = builder.mergeHeads(module + ".merge_heads", result);
   return builder.linear(module + ".o_proj", result, shape.width, hasBias);
 }
@@ -120,6 +132,7 @@ static LatentAttention readAttention(const Config &config) {
   form.scale = readScale(config, form.plain + form.rotary);
   form.interleaved = true;
   form.hasBias = config.boolean("attention_bias", false);
+  form.isSeparate = config.boolean("separate_kv_b_proj", false);
   return form;
 }
 

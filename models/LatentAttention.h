@@ -28,6 +28,9 @@ struct LatentAttention {
   /// Whether rotary pairs lie side by side.
   bool interleaved;
   bool hasBias;
+  /// Whether heads' parts of the keys' and the values' matrix are two tensors,
+  /// k_b_proj, a head's part transposed, and v_b_proj, as GGUF files have them.
+  bool isSeparate;
 
   /// [rows, width] to [rows, width].
   mlir::Value attend(Decoder &decoder, const Layer &layer,

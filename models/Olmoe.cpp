@@ -27,32 +27,19 @@ static OwningOpRef<ModuleOp> buildOlmoe(MLIRContext &context,
                             "supported yet");
 
   Decoder decoder(context, config, options, "olmoe", shape);
-  ProgramBuilder &builder = decoder.builder;
-  auto attention = [&](Value normed, const Layer &layer) {
-    std::string module = layer.name + ".self_attn.";
-    auto heads = [&](const char *part, int64_t count, bool isNormed) {
-      std::string name = module + part;
-      Value x =
-          builder.linear(name + "_proj", normed, count * shape.headDim, bias);
-      if (isNormed)
-        x = builder.rmsNorm(name + "_norm", x, shape.epsilon);
-      return builder.splitHeads(name, x, count);
-    };
-    Value q = decoder.rotate(layer, "q", heads("q", shape.heads, true));
-    Value k = decoder.rotate(layer, "k", heads("k", shape.keyValueHeads, true));
-    Value v = heads("v", shape.keyValueHeads, false);
-    return decoder.attend(layer, q, k, v, {.scale = shape.scale()}, bias);
-  };
   auto block = [&](Value x, const Layer &layer) {
     return decoder.preNormBlock(
-        layer, x, [&](Value normed) { return attention(normed, layer); },
+        layer, x,
+        [&](Value normed) {
+          return decoder.rowNormAttention(layer, normed, bias);
+        },
         [&](Value normed) {
           return decoder.mixture(layer, normed, "mlp", form);
         });
   };
   Value x = decoder.embed();
   x = decoder.blocks(x, Windows(shape.layers, 0), block);
-  return builder.finish(decoder.head(x));
+  return decoder.builder.finish(decoder.head(x));
 }
 
 const Family baton::models::OlmoeFamily = {"olmoe", "OlmoeForCausalLM",

@@ -31,9 +31,12 @@ def MaskSequencesBody : Body<"mask_sequences",
 
 def SoftmaxBody : Body<"softmax",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
-           Reads<["rows", "width"]>:$x, Stride:$x_stride, Count:$rows, Count:$width)> {
+           Reads<["rows", "width"]>:$x, Stride:$x_stride, Count:$rows, Count:$width,
+           Nullable<ReadsWeight<["1"]>>:$sink)> {
   let description = [{
-    `out = e^(x - max x) / sum`, per row; a row of -infinity only gives zeros.
+    `out = e^(x - max x) / sum`, per row; a row of -infinity only gives zeros. With `sink`
+    each row has that number as one more element, which comes last in the sum and is not
+    written.
   }];
   let inPlace = ["x"];
   // Maximum, difference, exponential, sum, quotient.

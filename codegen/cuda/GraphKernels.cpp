@@ -36,15 +36,33 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
   os << formatv("struct Weights_{0} {{\n", phase.number())
      << "  BatonWorker worker;\n"
         "  int64_t rows, past, outputs, iteration;\n"
-        "  BatonTiles tiles;\n\n"
-        "  __device__ bool next(BatonPanels &panels) {\n"
-        "    if (tiles.first >= tiles.last)\n"
-        "      return false;\n"
-        "    const int64_t tile = tiles.first;\n"
-        "    tiles.first += tiles.stride;\n";
-  phase.emitStreamPanels("    ");
-  os << "    return true;\n"
-        "  }\n"
+        "  BatonTiles tiles;\n";
+  if (!phase.streamsSegments()) {
+    os << "\n"
+          "  __device__ bool next(BatonPanels &panels) {\n"
+          "    if (tiles.first >= tiles.last)\n"
+          "      return false;\n"
+          "    const int64_t tile = tiles.first;\n"
+          "    tiles.first += tiles.stride;\n";
+    phase.emitStreamPanels("    ");
+    os << "    return true;\n";
+  } else {
+    // Experts without rows have none.
+    os << "  int64_t row = 0;\n\n"
+          "  __device__ bool next(BatonPanels &panels) {\n"
+          "    for (panels.count = 0; tiles.first < tiles.last && "
+          "panels.count == 0;) {\n"
+          "      const int64_t tile = tiles.first;\n"
+          "      bool again = false;\n";
+    phase.emitStreamPanels("      ");
+    os << "      if (!again) {\n"
+          "        row = 0;\n"
+          "        tiles.first += tiles.stride;\n"
+          "      }\n"
+          "    }\n"
+          "    return panels.count > 0;\n";
+  }
+  os << "  }\n"
         "};\n";
 }
 
@@ -115,11 +133,13 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   phase.emitShare();
   if (memory.hasRing)
     os << formatv(
-              "  Weights_{0} weights = {{worker, rows, past, outputs, "
-              "iteration, tiles};\n"
-              "  BatonRing<Weights_{0}, {1}, {2}> ring(shared, &weights);\n",
-              phase.number(), options.ringStages, options.threads)
-       << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")
+        "  Weights_{0} weights = {{worker, rows, past, outputs, "
+        "iteration, tiles};\n"
+        "  BatonRing<Weights_{0}, {1}, {2}> ring(shared, &weights);\n",
+        phase.number(), options.ringStages, options.threads);
+  const bool beginsEarly = memory.hasRing && !phase.streamsSegments();
+  if (beginsEarly)
+    os << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")
        << "ring.begin();\n";
   phase.emitFirstPrefetch();
   if (options.isProgrammatic)
@@ -133,6 +153,9 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
        << (phase.advances() ? "    worker.hand_on({0, 0, 0, 0});\n" : "")
        << "    return;\n"
           "  }\n";
+  // Which weights, the kernels before have said.
+  if (memory.hasRing && !beginsEarly)
+    os << "  ring.begin();\n";
   if (phase.handsOver()) {
     os << formatv("  BatonPlace place = {{BatonPlace::ended, {0}};\n"
                   "  Calls_{0} calls;\n"

@@ -92,6 +92,8 @@ static void emitRing(const KernelParts &parts) {
   for (auto &phase : parts.phases)
     if (phase->isStreaming())
       streams.push_back(phase.get());
+  const bool hasSegments = any_of(
+      streams, [](PhaseEmitter *stream) { return stream->streamsSegments(); });
   os << "\n// The weights that this worker's tasks read in a step of one row, "
         "in "
         "order.\n"
@@ -100,8 +102,27 @@ static void emitRing(const KernelParts &parts) {
         "  int64_t rows, past, outputs;\n"
         "  int phase;\n"
         "  int64_t iteration;\n"
-        "  BatonTiles tiles;\n\n"
-        "  __device__ bool next(BatonPanels &next) {\n"
+        "  BatonTiles tiles;\n"
+     << (hasSegments
+             ? "  /// The table that may be read, and rows of the tile that "
+               "have had their\n"
+               "  /// panels.\n"
+               "  int32_t admitted = -1;\n"
+               "  int64_t row = 0;\n"
+               "  /// What the worker's tasks have let in last, behind which "
+               "this may be by now.\n"
+               "  int32_t last_table = -1;\n"
+               "  int64_t last_iteration = 0;\n\n"
+               "  /// Whether that is new.\n"
+               "  __device__ bool admit(int32_t table, int64_t now) {\n"
+               "    if (table == last_table && now == last_iteration)\n"
+               "      return false;\n"
+               "    admitted = last_table = table;\n"
+               "    last_iteration = now;\n"
+               "    return true;\n"
+               "  }\n\n"
+             : "\n")
+     << "  __device__ bool next(BatonPanels &next) {\n"
         "    next = behind();\n"
         "    return next.count > 0;\n"
         "  }\n\n"
@@ -109,20 +130,34 @@ static void emitRing(const KernelParts &parts) {
         "  /// several places.\n"
         "  __device__ __noinline__ BatonPanels behind() {\n"
         "    BatonPanels panels = {nullptr, 0, 0};\n"
-        "    while (tiles.first >= tiles.last)\n"
-        "      if (!enter())\n"
-        "        return panels;\n"
-        "    const int64_t tile = tiles.first;\n"
-        "    tiles.first += tiles.stride;\n"
-        "    switch (phase) {\n";
+     << (hasSegments ? "    // Of experts without rows there are none.\n"
+                       "    do {\n"
+                     : "");
+  const std::string indent(hasSegments ? 6 : 4, ' '), deeper = indent + "  ";
+  os << indent << "while (tiles.first >= tiles.last)\n"
+     << indent << "  if (!enter())\n"
+     << indent << "    return panels;\n"
+     << indent << "const int64_t tile = tiles.first;\n"
+     << indent
+     << (hasSegments ? "bool again = false;\n"
+                     : "tiles.first += tiles.stride;\n")
+     << indent << "switch (phase) {\n";
   for (PhaseEmitter *stream : streams) {
-    os << "    case " << stream->number() << ": {\n";
-    stream->emitStreamPanels("      ");
-    os << "      break;\n"
-          "    }\n";
+    os << indent << "case " << stream->number() << ": {\n";
+    if (stream->streamsSegments())
+      os << deeper << "if (admitted != " << stream->segmentTable() << ")\n"
+         << deeper << "  return panels;\n";
+    stream->emitStreamPanels(deeper);
+    os << deeper << "break;\n" << indent << "}\n";
   }
-  os << "    }\n"
-        "    return panels;\n"
+  os << indent << "}\n";
+  if (hasSegments)
+    os << "      if (!again) {\n"
+          "        row = 0;\n"
+          "        tiles.first += tiles.stride;\n"
+          "      }\n"
+          "    } while (panels.count == 0);\n";
+  os << "    return panels;\n"
         "  }\n\n"
         "  /// The next phase; false behind the last.\n"
         "  __device__ bool enter() {\n"
@@ -136,6 +171,13 @@ static void emitRing(const KernelParts &parts) {
         i + 1 == streams.size() || streams[i + 1]->parent() != segment;
     int64_t repeat = segment.getRepeat();
     os << "    case " << stream->number() << ":\n";
+    // Another table's, or another layer's, is not known yet.
+    const bool isLastOfTable =
+        stream->streamsSegments() &&
+        (lastOfSegment || !streams[i + 1]->streamsSegments() ||
+         streams[i + 1]->segmentTable() != stream->segmentTable());
+    if (isLastOfTable)
+      os << "      admitted = -1;\n";
     if (lastOfSegment && repeat > 1) {
       size_t first = i;
       while (first > 0 && streams[first - 1]->parent() == segment)

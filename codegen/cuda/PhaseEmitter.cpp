@@ -31,6 +31,23 @@ static std::string layerOf(PhaseOp phase) {
          " - iteration)";
 }
 
+/// Whether one task writes all that the phase has entries of, so that who has
+/// waited for the phase's first task knows the entries of all.
+static bool followsOneTask(PhaseOp phase) {
+  auto program = phase->getParentOfType<ProgramOp>();
+  return all_of(program.getBody().getOps<TableOp>(), [&](TableOp table) {
+    if (none_of(phase.getEntryAttrs(), [&](AddressAttr entry) {
+          return entry.getBuffer() == table.getBufferAttr();
+        }))
+      return true;
+    return all_of(phasesOf(program), [&](PhaseOp writer) {
+      return !writer.writesTable(table) ||
+             all_of(writer.getCapacity(),
+                    [](int64_t tasks) { return tasks == 1; });
+    });
+  });
+}
+
 PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                            const plan::ProgramLayout &layout,
                            const PrintedBodies &bodies,
@@ -38,7 +55,7 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                            const char *operandType, raw_ostream &os)
     : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
       rank(rank), layout(layout), bodies(bodies), os(os),
-      ringIsShared(!options.asGraph) {
+      ringIsShared(!options.asGraph), hasEntries(phase.hasEntries()) {
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
   overlapped = options.overlapsExchanges &&
                !phase.getBody().getOps<ExchangeOp>().empty();
@@ -50,13 +67,17 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
   const bool writesTables = !phase.getWrittenTables().empty();
   const bool isLone = hasSingleElement(phase.getBody().front());
   for (auto call : phase.getBody().getOps<CallOp>()) {
-    if (writesTables || (phase.hasEntries() && !isLone))
+    if (writesTables || (hasEntries && !isLone))
       break;
     if (onTensorCores && mostRows > 1)
       if (auto body = matrixBody(call, options))
         matrices.insert({call, *body});
-    if (phase.hasEntries())
+    if (hasEntries) {
+      if (hasRing && mostRows == 1 && followsOneTask(phase) &&
+          canStreamSegments(call))
+        streaming = call;
       break;
+    }
     if (hasRing && canStream(call))
       streaming = call;
     if (auto body = productBody(call, options))
@@ -71,6 +92,15 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     assert(byCublasLt && rows->second > 1 && "chosen without a product");
     leastRows = rows->second;
   }
+}
+
+int64_t PhaseEmitter::segmentTable() {
+  auto program = phase->getParentOfType<ProgramOp>();
+  AddressAttr entry = *phase.getEntryAttrs().begin();
+  for (auto [number, table] : enumerate(program.getBody().getOps<TableOp>()))
+    if (table.getBufferAttr() == entry.getBuffer())
+      return static_cast<int64_t>(number);
+  llvm_unreachable("entries are elements of tables");
 }
 
 std::string PhaseEmitter::function() {
@@ -156,21 +186,8 @@ void PhaseEmitter::emitPointers(StringRef indent) {
          << " = worker.device->tokens;\n";
       continue;
     }
-    int64_t index =
-        layout.storages.find(op.getStorageAttr().getAttr())->second.index;
-    Sum offset;
-    offset.add(op.getOffset());
-    if (op.getRing())
-      offset.add("(" + layerOf(phase) + " % " + std::to_string(op.getLayers()) +
-                     ")",
-                 op.getLayerStride());
-    else if (op.getLayers() > 1)
-      offset.add(layerOf(phase), op.getLayerStride());
-    os << indent << type << " *const " << local << " = worker.storage<" << type
-       << ">(" << index << ")";
-    if (!offset.isZero())
-      os << " + " << offset.text();
-    os << ";\n";
+    os << indent << type << " *const " << local << " = " << storage(op)
+       << ";\n";
   }
   for (mlir::StringAttr symbol : parameters) {
     std::string local = names[symbol] =
@@ -179,6 +196,24 @@ void PhaseEmitter::emitPointers(StringRef indent) {
     os << indent << "const " << elementType(op.getElement()) << " *const "
        << local << " = " << parameter(symbol) << ";\n";
   }
+}
+
+/// The buffer's first element, in the iteration's layer.
+std::string PhaseEmitter::storage(BufferOp op) {
+  int64_t index =
+      layout.storages.find(op.getStorageAttr().getAttr())->second.index;
+  Sum offset;
+  offset.add(op.getOffset());
+  if (op.getRing())
+    offset.add("(" + layerOf(phase) + " % " + std::to_string(op.getLayers()) +
+                   ")",
+               op.getLayerStride());
+  else if (op.getLayers() > 1)
+    offset.add(layerOf(phase), op.getLayerStride());
+  std::string text = ("worker.storage<" + elementType(op.getElement()) + ">(" +
+                      Twine(index) + ")")
+                         .str();
+  return offset.isZero() ? text : text + " + " + offset.text();
 }
 
 /// The parameter's first element, in the iteration's layer.
@@ -420,6 +455,10 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   emitTaskBegin(withEvents);
   if (withEvents)
     emitReady();
+  if (withEvents && streamsSegments())
+    os << "    if (tile == tiles.first)\n"
+          "      ring.admit("
+       << segmentTable() << ", iteration);\n";
   emitEntries();
   if (hasInvariant()) {
     std::string coordinate = invariantCoordinate(phase);
@@ -599,7 +638,29 @@ void PhaseEmitter::emitCondition(CallOp call, StringRef list) {
     os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
 }
 
+/// Row by row, each with the panels that the ring has for it.
+void PhaseEmitter::emitStreamCall(CallOp call) {
+  PanelsProduct product = *PanelsProduct::of(call);
+  SmallVector<std::string> arguments;
+  for (mlir::Attribute attribute : call.getOperands_()) {
+    arguments.push_back(operand(attribute));
+    if (attribute == product.out)
+      arguments.back() += " + row * " + operand(product.outStride);
+    else if (attribute == product.x)
+      arguments.back() += " + row * " + operand(product.xStride);
+  }
+  os << "    for (int64_t row = 0, end = " << operand(product.rows)
+     << "; row < end; ++row) {\n"
+        "      if (row != 0)\n"
+        "        worker.between();\n"
+     << (ringIsShared ? "      baton_called_stream_" : "      baton_stream_")
+     << call.getCallee() << "(ring, " << join(arguments, ", ") << ");\n"
+     << "    }\n";
+}
+
 void PhaseEmitter::emitCall(CallOp call) {
+  if (call == streaming && streamsSegments())
+    return emitStreamCall(call);
   std::string list = arguments(call);
   if (isCublasLts(call))
     emitFinish(list);
@@ -691,6 +752,21 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
   names[symbol] = parameter(symbol);
   emitExtents(indent);
   emitCoordinates(indent);
+  if (streamsSegments()) {
+    // Entries, as the task reads them, and as often as it has rows.
+    for (AddressAttr entry : phase.getEntryAttrs()) {
+      mlir::StringAttr table = entry.getBuffer().getAttr();
+      names[table] = "(" + storage(layout.buffers.find(table)->second) + ")";
+    }
+    for (auto [i, entry] : enumerate(phase.getEntryAttrs()))
+      os << indent << "const int64_t t" << phase.getRank() + i << " = *("
+         << address(entry) << ");\n";
+    os << indent << "const bool has_work = " << hasWork() << ";\n"
+       << indent << "again = has_work && ++row < " << operand(product.rows)
+       << ";\n"
+       << indent << "if (has_work)\n"
+       << "  ";
+  }
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("
      << operand(product.columns) << ", 16)"
      << (product.sides == 2 ? " * 2" : "") << ", " << operand(product.depth)

@@ -44,6 +44,11 @@ public:
 
   /// Whether weights of its tasks flow through the ring in steps of one row.
   bool isStreaming() const { return bool(streaming); }
+  /// Whether only the step's own tables say which of them: those that its
+  /// entries are of.
+  bool streamsSegments() const { return bool(streaming) && hasEntries; }
+  /// The number of that table.
+  int64_t segmentTable();
   /// Bytes of shared memory for bodies that take it.
   int64_t matrixBytes() const;
   bool hasScratch();
@@ -86,10 +91,12 @@ public:
 
   /// Sets `tiles` to the worker's.
   void emitStreamTiles(llvm::StringRef indent);
-  /// Sets `panels` to those that the task of `tile` reads.
+  /// Sets `panels` to those that the task of `tile` reads; of segments, if it
+  /// has rows, and `again` if the ring wants them for one more row.
   void emitStreamPanels(llvm::StringRef indent);
 
 private:
+  std::string storage(event::BufferOp buffer);
   std::string parameter(mlir::StringAttr symbol);
   std::string share();
   std::string columns();
@@ -109,6 +116,7 @@ private:
   void emitReady();
   void emitEntries();
   std::string hasWork();
+  void emitStreamCall(event::CallOp call);
   void emitTableChecks(bool withEvents);
   /// Coordinates, and what precedes a task's calls.
   void emitTaskBegin(bool withEvents);
@@ -139,6 +147,7 @@ private:
   llvm::raw_ostream &os;
   /// Whether other phases of the kernel compute with the ring, too.
   bool ringIsShared;
+  bool hasEntries;
   /// The call whose weights flow through the ring when a step has one row.
   event::CallOp streaming;
   /// Calls whose bodies take shared memory, on tensor cores when a step has

@@ -19,8 +19,9 @@ using namespace baton::bodies;
 
 template <typename CallT>
 static cuda::PanelsProduct panelsProduct(CallT call, unsigned sides) {
-  return {sides,         call.out(),  call.x(), call.xStride(),
-          call.panels(), call.rows(), call.k(), call.columns()};
+  return {sides,       call.out(),     call.outStride(),
+          call.x(),    call.xStride(), call.panels(),
+          call.rows(), call.k(),       call.columns()};
 }
 
 std::optional<cuda::PanelsProduct> cuda::PanelsProduct::of(CallOp call) {
@@ -72,6 +73,10 @@ static std::optional<cuda::PanelsProduct> tunedLinear(CallOp call,
 bool cuda::canStream(CallOp call) {
   std::optional<PanelsProduct> product = tunedLinear(call, "stream");
   return product && !call.getInvariant() && hasOneRow(product->rows);
+}
+
+bool cuda::canStreamSegments(CallOp call) {
+  return tunedLinear(call, "stream") && !call.getInvariant();
 }
 
 static std::optional<cuda::MatrixBody>

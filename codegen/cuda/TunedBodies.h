@@ -23,13 +23,16 @@ struct PanelsProduct {
   /// The number of panels side by side that the call reads: gate and up are
   /// two.
   unsigned sides;
-  mlir::Attribute out, x, xStride, panels, rows, depth, columns;
+  mlir::Attribute out, outStride, x, xStride, panels, rows, depth, columns;
 };
 
 /// Whether, in steps of one row, the call's weights may flow through the ring
 /// (codegen/cuda/library/stream.h): linears of packed BF16 weights whose tile
 /// is then one row.
 bool canStream(event::CallOp call);
+/// The same of a product whose rows are a segment that the step's own tables
+/// say, row by row: in a step of one row each expert has one row or none.
+bool canStreamSegments(event::CallOp call);
 
 /// A body of codegen/cuda/library/matrix.h, attention_matrix.h, product.h or
 /// product_matrix.h that takes the block's shared memory.

@@ -248,7 +248,7 @@ void Expansion::emitCalls() {
                      number("epsilon")});
     call("layer_norm", operands);
   } else if (op.getCallee() == "softmax") {
-    operands.append({rows, columns});
+    operands.append({rows, columns, null()});
     call("softmax", operands);
   } else {
     Value weight = input(1);

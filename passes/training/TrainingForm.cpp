@@ -84,6 +84,10 @@ LogicalResult Former::separateExpertGates() {
 }
 
 LogicalResult Former::attendWithinSequences() {
+  // Of attention that is not fused.
+  for (auto op : program.all<SoftmaxOp>())
+    if (op.getSinks())
+      return op.emitOpError() << "cannot be trained: it has sinks";
   for (auto op : program.all<AttentionOp>()) {
     auto keys = op.getK().getDefiningOp<KvAppendOp>();
     auto values = op.getV().getDefiningOp<KvAppendOp>();

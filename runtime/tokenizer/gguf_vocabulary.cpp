@@ -32,11 +32,16 @@ constexpr const char *gpt4o_words =
 constexpr const char *tekken_words =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+constexpr const char *deepseek3_words =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
 /// A way to cut text into words, before each word's bytes are encoded.
 struct Words {
   const char *name;
   /// Null where ByteLevel's own pattern cuts.
   const char *pattern = nullptr;
+  /// What cuts before that, in turn, where there is more.
+  const char *before[2] = {};
   /// Each digit is a word.
   bool digits = false;
   bool composes = false;
@@ -69,6 +74,9 @@ constexpr Words known_words[] = {
     {.name = "qwen2", .pattern = qwen2_words, .composes = true},
     {.name = "deepseek-r1-qwen", .pattern = qwen2_words, .composes = true},
     {.name = "gpt-4o", .pattern = gpt4o_words},
+    {.name = "deepseek-v3",
+     .pattern = deepseek3_words,
+     .before = {R"(\p{N}{1,3})", "[一-龥\u3040-ゟ゠-ヿ]+"}},
     {.name = "tekken",
      .pattern = tekken_words,
      .ignore_merges = true,
@@ -206,11 +214,13 @@ void Reader::read_byte_level(GgufVocabulary &result) const {
   json steps = json::array();
   if (words->digits)
     steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
-  if (words->pattern)
-    steps.push_back({{"type", "Split"},
-                     {"pattern", {{"Regex", words->pattern}}},
-                     {"behavior", "Isolated"},
-                     {"invert", false}});
+  for (const char *pattern :
+       {words->before[0], words->before[1], words->pattern})
+    if (pattern)
+      steps.push_back({{"type", "Split"},
+                       {"pattern", {{"Regex", pattern}}},
+                       {"behavior", "Isolated"},
+                       {"invert", false}});
   const bool prefix = boolean("tokenizer.ggml.add_space_prefix", false);
   steps.push_back({{"type", "ByteLevel"},
                    {"add_prefix_space", prefix},
@@ -342,7 +352,7 @@ GgufVocabulary read_gguf_vocabulary(const GgufFile &file) {
 std::optional<std::string> find_gguf_words(const GgufWords &words) {
   for (const Words &known : known_words)
     // llama.cpp's default cuts otherwise than files of that name were made.
-    if (std::string_view(known.name) != "default" &&
+    if (std::string_view(known.name) != "default" && !known.before[0] &&
         words.pattern == (known.pattern ? known.pattern : "") &&
         words.digits == known.digits && words.composes == known.composes &&
         words.ignore_merges == known.ignore_merges)

@@ -75,6 +75,13 @@ TensorMap translate(const GgufFile &file, const GgufFile &metadata,
     }
     if (name->is_row && tensor.shape.size() == 1)
       translated.shape.insert(translated.shape.begin(), 1);
+    if (name->is_of_heads) {
+      if (tensor.shape.size() != 3 || tensor.shape.back() == 0)
+        file.fail(what + " has the shape " + shape_text(tensor.shape) +
+                  ", expected heads, outputs and inputs");
+      // As many numbers, so that the product is no larger than the file.
+      translated.shape = {tensor.shape[0] * tensor.shape[1], tensor.shape[2]};
+    }
     if (name->is_plus_one)
       translated.added = 1;
     if (name->is_of_experts) {

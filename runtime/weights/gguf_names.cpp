@@ -14,11 +14,19 @@ struct Module {
   std::string_view stored;
   std::string_view name;
   /// Of rows in another order, of matrices in the other order, of a tensor that
-  /// has the module's own name, and of one row that is stored as a list.
-  enum { Plain, Paired, Flipped, Bare, Row } rows = Plain;
+  /// has the module's own name, as a weight or a bias, of one row that is
+  /// stored as a list, and of a matrix for each head.
+  enum { Plain, Paired, Flipped, Bare, BareBias, Row, Heads } rows = Plain;
 
   bool is_of_experts() const {
     return name.find("{expert}") != std::string_view::npos;
+  }
+  bool is_bare() const { return rows == Bare || rows == BareBias; }
+  /// Whether it may have a tensor of this kind.
+  bool has(bool is_weight) const {
+    return rows == Bare       ? is_weight
+           : rows == BareBias ? !is_weight
+                              : is_weight || rows != Heads;
   }
 };
 
@@ -95,6 +103,26 @@ std::vector<Module> with(std::vector<Module> modules,
 }
 
 const Architecture architectures[] = {
+    {"deepseek2", decoder_modules, "model.layers.",
+     mixture_modules(
+         {{"attn_q_a", "self_attn.q_a_proj"},
+          {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+          {"attn_q_b", "self_attn.q_b_proj"},
+          {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+          {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+          // Of older files; of newer ones a head's keys, transposed, and
+          // values.
+          {"attn_kv_b", "self_attn.kv_b_proj"},
+          {"attn_k_b", "self_attn.k_b_proj", Module::Heads},
+          {"attn_v_b", "self_attn.v_b_proj", Module::Heads},
+          {"exp_probs_b", "mlp.gate.e_score_correction_bias", Module::BareBias},
+          {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+          {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
+          {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+          // Of layers without experts.
+          {"ffn_gate", "mlp.gate_proj"},
+          {"ffn_up", "mlp.up_proj"},
+          {"ffn_down", "mlp.down_proj"}})},
     {"gemma2", decoder_modules, "model.layers.",
      separate_modules({std::begin(gemma_norms), std::end(gemma_norms)}),
      /*shifts_norms=*/true},
@@ -128,6 +156,11 @@ const Architecture architectures[] = {
           {"ffn_gate_exps", "block_sparse_moe.experts.{expert}.w1"},
           {"ffn_up_exps", "block_sparse_moe.experts.{expert}.w3"},
           {"ffn_down_exps", "block_sparse_moe.experts.{expert}.w2"}})},
+    {"olmo2", decoder_modules, "model.layers.",
+     separate_modules({{"post_attention_norm", "post_attention_layernorm"},
+                       {"post_ffw_norm", "post_feedforward_layernorm"},
+                       query_norm,
+                       key_norm})},
     {"olmoe", decoder_modules, "model.layers.",
      mixture_modules({query_norm, key_norm})},
     {"phi3",
@@ -231,15 +264,16 @@ std::optional<GgufName> translate_gguf_name(std::string_view architecture,
     result.name = stored;
     return result;
   }
-  if (module->rows == Module::Bare && !is_weight)
+  if (!module->has(is_weight))
     return std::nullopt;
   result.name += module->name;
-  if (module->rows != Module::Bare)
+  if (!module->is_bare())
     result.name += "." + std::string(kind);
   // Biases are permuted with the rows, and have no columns.
   result.is_paired = module->rows == Module::Paired;
   result.is_flipped = is_weight && module->rows == Module::Flipped;
   result.is_row = is_weight && module->rows == Module::Row;
+  result.is_of_heads = module->rows == Module::Heads;
   result.is_plus_one =
       is_weight && known->shifts_norms && module->stored.ends_with("norm");
   result.is_of_experts = module->is_of_experts();

@@ -23,6 +23,8 @@ struct GgufName {
   bool is_plus_one = false;
   /// A matrix of one row, stored as a list.
   bool is_row = false;
+  /// A matrix of each head, which the checkpoint has below one another.
+  bool is_of_heads = false;
   /// One tensor of all experts, whose number is "{expert}" in `name`.
   bool is_of_experts = false;
 };

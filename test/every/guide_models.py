@@ -104,14 +104,15 @@ model.program @guide max_seq 64 {
         return math.fsum(losses) / len(losses), {name: sum(rows, []) for name, rows in gradients.items()}
 
 
-class Olmo2:
-    """docs/adding-a-model.md, after transformers' Olmo2ForCausalLM."""
+class Exaone4:
+    """docs/adding-a-model.md, after transformers' Exaone4ForCausalLM."""
 
     FLAGS = []
-    CONFIG = {"architectures": ["Olmo2ForCausalLM"], "model_type": "olmo2", "hidden_size": 20,
-              "intermediate_size": 28, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
-              "head_dim": 6, "vocab_size": 13, "max_position_embeddings": 64, "rms_norm_eps": 1e-3,
-              "rope_theta": 100.0, "tie_word_embeddings": False, "attention_bias": False, "hidden_act": "silu"}
+    SHAPE = {"hidden_size": 20, "intermediate_size": 28, "num_hidden_layers": 3, "num_attention_heads": 4,
+             "num_key_value_heads": 2, "head_dim": 6, "vocab_size": 13, "max_position_embeddings": 64,
+             "rms_norm_eps": 1e-3, "rope_theta": 100.0, "tie_word_embeddings": False, "hidden_act": "silu"}
+    CONFIG = SHAPE | {"architectures": ["Exaone4ForCausalLM"], "model_type": "exaone4", "sliding_window": 3,
+                      "layer_types": ["sliding_attention", "sliding_attention", "full_attention"]}
     HEADS, SHARED, DIMENSION = 4, 2, 6
 
     def __init__(self, folder):
@@ -124,16 +125,16 @@ class Olmo2:
                     "self_attn.q_proj": [queries, width], "self_attn.k_proj": [keys, width],
                     "self_attn.v_proj": [keys, width], "self_attn.o_proj": [width, queries],
                     "mlp.gate_proj": [inside, width], "mlp.up_proj": [inside, width],
-                    "mlp.down_proj": [width, inside], **self.norms(width, queries, keys)}.items():
+                    "mlp.down_proj": [width, inside], **self.norms(width)}.items():
                 shapes[f"model.layers.{layer}.{name}.weight"] = shape
         shapes |= {"model.norm.weight": [width], "lm_head.weight": [vocabulary, width]}
         self.weights = write_weights(folder, shapes)
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(self.CONFIG, file)
 
-    def norms(self, width, queries, keys):
+    def norms(self, width):
         """Those of a layer, with their shapes."""
-        return {"self_attn.q_norm": [queries], "self_attn.k_norm": [keys],
+        return {"self_attn.q_norm": [self.DIMENSION], "self_attn.k_norm": [self.DIMENSION],
                 "post_attention_layernorm": [width], "post_feedforward_layernorm": [width]}
 
     def linear(self, module, x):
@@ -143,11 +144,10 @@ class Olmo2:
         divisor = math.sqrt(math.fsum(value * value for value in x) / len(x) + self.CONFIG["rms_norm_eps"])
         return [weight * value / divisor for weight, value in zip(self.weights[f"model.{module}.weight"], x)]
 
-    def heads(self, x, position=None):
-        """Rotated, if there is a position."""
-        heads = [x[i:i + self.DIMENSION] for i in range(0, len(x), self.DIMENSION)]
-        if position is None:
-            return heads
+    def heads(self, x):
+        return [x[i:i + self.DIMENSION] for i in range(0, len(x), self.DIMENSION)]
+
+    def rotated(self, heads, position):
         half = self.DIMENSION // 2
         angles = [position * self.CONFIG["rope_theta"] ** (-i / half) for i in range(half)]
         turn = lambda head, i: (
@@ -155,16 +155,22 @@ class Olmo2:
             head[i] * math.cos(angles[i - half]) + head[i - half] * math.sin(angles[i - half]))
         return [[turn(head, i) for i in range(self.DIMENSION)] for head in heads]
 
-    def projection(self, module, which, x):
-        """Queries or keys, before they are rotated."""
-        return self.norm(f"{module}.{which}_norm", self.linear(f"{module}.{which}_proj", x))
+    def window(self, layer):
+        """How many positions a layer's rows see, or None for all."""
+        return self.CONFIG["sliding_window"] if self.CONFIG["layer_types"][layer] == "sliding_attention" else None
+
+    def turned(self, module, which, x, position):
+        """Heads of queries or keys: those of layers that see all positions do not turn."""
+        heads = [self.norm(f"{module}.{which}_norm", head) for head in self.heads(self.linear(f"{module}.{which}_proj", x))]
+        return self.rotated(heads, position) if self.window(int(module.split(".")[1])) else heads
 
     def attention(self, module, rows):
+        window = self.window(int(module.split(".")[1])) or len(rows)
         keys, values, results = [], [], []
         for position, x in enumerate(rows):
-            queries = self.heads(self.projection(module, "q", x), position)
-            keys.append(self.heads(self.projection(module, "k", x), position))
-            values.append(self.heads(self.linear(module + ".v_proj", x)))
+            queries = self.turned(module, "q", x, position)
+            keys = [*keys, self.turned(module, "k", x, position)][-window:]
+            values = [*values, self.heads(self.linear(module + ".v_proj", x))][-window:]
             mixed = []
             for head, query in enumerate(queries):
                 shared = head * self.SHARED // self.HEADS
@@ -194,11 +200,11 @@ class Olmo2:
         return [product(self.weights["lm_head.weight"], self.norm("norm", x)) for x in rows]
 
 
-class RoundedLlama(Olmo2):
+class RoundedLlama(Exaone4):
     """docs/adding-a-weight-format.md: transformers' LlamaForCausalLM with rounded linears."""
 
     FLAGS = ["--dtype=i8"]
-    CONFIG = Olmo2.CONFIG | {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
+    CONFIG = Exaone4.SHAPE | {"architectures": ["LlamaForCausalLM"], "model_type": "llama"}
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -212,11 +218,14 @@ class RoundedLlama(Olmo2):
         (step,) = struct.unpack("<f", struct.pack("<f", max(map(abs, row)) / 127))
         return [round(weight / step) * step for weight in row]
 
-    def norms(self, width, queries, keys):
+    def norms(self, width):
         return {"input_layernorm": [width], "post_attention_layernorm": [width]}
 
-    def projection(self, module, which, x):
-        return self.linear(f"{module}.{which}_proj", x)
+    def window(self, layer):
+        return None
+
+    def turned(self, module, which, x, position):
+        return self.rotated(self.heads(self.linear(f"{module}.{which}_proj", x)), position)
 
     def block(self, layer, rows):
         normed = [self.norm(layer + ".input_layernorm", x) for x in rows]

@@ -22,7 +22,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 sys.path.insert(0, os.path.join(ROOT, "test/e2e"))
 from checks.tree import Tree  # noqa: E402
-from guide_models import Olmo2, RoundedLlama, SquaredRelu  # noqa: E402
+from guide_models import Exaone4, RoundedLlama, SquaredRelu  # noqa: E402
 from programs import Program, expect, main, run  # noqa: E402
 from training import lines_of, read_tensors, write_tokens  # noqa: E402
 
@@ -219,7 +219,7 @@ GUIDES = {
                           {"codegen/cpu/library/CpuLibraryTest": "Elementwise*",
                            "passes/training/BatonTrainingPassesTests": "Elementwise*"}, check_op),
     "adding-a-model": Guide([], {"models/BatonModelsTests": "*"},
-                            lambda batonc, scratch: check_decoding(batonc, Olmo2, scratch)),
+                            lambda batonc, scratch: check_decoding(batonc, Exaone4, scratch)),
     "adding-a-target": Guide([], {"compiler/BatonCompilerTests": "ThirdTarget.*"}, check_target),
     "adding-a-weight-format": Guide(["update-reference"], {"codegen/cuda/library/CudaLibraryTest": "*linear_i8*"},
                                     lambda batonc, scratch: check_decoding(batonc, RoundedLlama, scratch)),

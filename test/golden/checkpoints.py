@@ -43,6 +43,8 @@ GREEDY_DISTINCT = 16
 
 # What stores norms less one and scales embeddings.
 GEMMAS = ("gemma2", "gemma3_text")
+# What a half of a block adds is a norm's.
+POST_NORMS = (*GEMMAS, "olmo2")
 
 DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
 
@@ -376,6 +378,28 @@ CASES = {
         ),
         "stored": "F32", "tokens": 130, "eos": 1,
     },
+    "olmo2-norms": {
+        # Norms behind the halves, and of all heads together; odd sizes.
+        "config": decoder(
+            "Olmo2", "olmo2", dtype="float32", hidden_size=45,
+            num_hidden_layers=3, num_attention_heads=5, num_key_value_heads=5,
+            head_dim=14, intermediate_size=67, vocab_size=139, hidden_act="silu",
+            rms_norm_eps=0.005, attention_bias=True,
+            rope_parameters={"rope_theta": 10000.0, "rope_type": "default"},
+        ),
+        "stored": "F32", "tokens": 150, "eos": 1,
+    },
+    "olmo2-shared": {
+        # As published, but for key/value heads that query heads share.
+        "config": decoder(
+            "Olmo2", "olmo2", torch_dtype="bfloat16", hidden_size=54,
+            num_hidden_layers=2, num_attention_heads=9, num_key_value_heads=3,
+            intermediate_size=84, vocab_size=151, hidden_act="silu",
+            rms_norm_eps=1e-6, attention_bias=False, rope_scaling=None,
+            rope_theta=500000.0, tie_word_embeddings=True,
+        ),
+        "stored": "BF16", "tokens": 110, "eos": 2,
+    },
     "olmoe-top3": {
         "config": decoder(
             "Olmoe", "olmoe", torch_dtype="bfloat16", hidden_size=64,
@@ -494,7 +518,7 @@ def draw_weights(config, seed):
             value = 4.0 * normal / numpy.sqrt(shape[-2])
         elif name.endswith(("q_norm.weight", "k_norm.weight")):
             value = random.uniform(0.9, 1.9, shape) - norm_offset
-        elif (config.model_type in GEMMAS and config.tie_word_embeddings
+        elif (config.model_type in POST_NORMS and config.tie_word_embeddings
               and "norm.weight" in name and ".post_" in name):
             # What a half of a block adds has to stand out beside the embedding.
             value = random.uniform(1.5, 3.5, shape) - norm_offset
@@ -629,6 +653,36 @@ def wrong_key_value_head(model):
         modeling.repeat_kv = right
 
 
+def norms_moved_before(model):
+    """OLMo 2's norms where Llama has them: before both halves of a block."""
+    for layer in model.model.layers:
+        for half, name in (("self_attn", "post_attention_layernorm"), ("mlp", "post_feedforward_layernorm")):
+            norm = getattr(layer, name)
+
+            def normed(module, positional, named, norm=norm):
+                if "hidden_states" in named:
+                    return positional, {**named, "hidden_states": norm(named["hidden_states"])}
+                return (norm(positional[0]), *positional[1:]), named
+
+            getattr(layer, half).register_forward_pre_hook(normed, with_kwargs=True)
+            setattr(layer, name, torch.nn.Identity())
+
+
+def norms_of_each_head(model):
+    """OLMo 2's norms of queries and keys as Qwen3 has them, of every head by itself."""
+    width = config_head_dim(model.config)
+    for layer in model.model.layers:
+        for name in ("q_norm", "k_norm"):
+            norm = getattr(layer.self_attn, name)
+
+            def by_head(x, norm=norm):
+                heads = x.unflatten(-1, (-1, width))
+                heads = heads * torch.rsqrt(heads.square().mean(-1, keepdim=True) + norm.variance_epsilon)
+                return norm.weight * heads.flatten(-2)
+
+            norm.forward = by_head
+
+
 def config_head_dim(config):
     return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
 
@@ -711,6 +765,11 @@ def planted_errors(folder, model, tokens, right):
             for layer in other.model.layers:
                 setattr(layer.self_attn, name, torch.nn.Identity())
             planted[f"without {name}"] = distance(logits_of(other, tokens))
+    if config.model_type == "olmo2":
+        for change in (norms_moved_before, norms_of_each_head):
+            other = copy.deepcopy(model)
+            change(other)
+            planted[change.__name__] = distance(logits_of(other, tokens))
     if config.model_type == "gpt2":
         # The prompt may use every position there is, so the shift is downwards.
         positions = torch.clamp(torch.arange(length) - 1, min=0)[None]

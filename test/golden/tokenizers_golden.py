@@ -163,6 +163,33 @@ def qwen(vocab_size):
     return tokenizer
 
 
+# The splits of the DeepSeek V3 and R1 checkpoints, one behind the other.
+DEEPSEEK_SPLITS = (
+    r"\p{N}{1,3}",
+    "[一-龥\u3040-ゟ゠-ヿ]+",
+    r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
+    r"| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+)
+
+
+def deepseek(vocab_size):
+    """As the published DeepSeek V3: three splits, a token before each text."""
+    split = pre_tokenizers.Sequence(
+        [
+            *(pre_tokenizers.Split(Regex(pattern), "isolated") for pattern in DEEPSEEK_SPLITS),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    specials = ["<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"]
+    tokenizer = train(split, vocab_size - len(specials))
+    tokenizer.add_special_tokens(specials)
+    begin = specials[0]
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=[begin, "$A"], special_tokens=[(begin, tokenizer.token_to_id(begin))]
+    )
+    return tokenizer
+
+
 def sentencepiece(vocab_size, normalizer, pre_tokenizer, decoder, begin="<s>"):
     """Over characters, of which one without a token becomes its bytes' tokens."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -425,6 +452,7 @@ def main():
     write("prefix-space", prefix_space())
     write("removed", removed())
     write("qwen-420", qwen(420))
+    write("deepseek-420", deepseek(420))
     write("llama2-300", llama2(300))
     write("phi3-280", phi3(280))
     write("mistral-300", mistral(300))

@@ -299,6 +299,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"mixtral", R"({"intermediate_size": 40})",
                   "'intermediate_size' is 40, expected a multiple of 16 in a "
                   "mixture of experts"},
+        BadConfig{"olmo2", R"({"attention_bias": "all"})",
+                  "'attention_bias' is \"all\", expected true or false"},
         BadConfig{"olmoe", R"({"hidden_size": 36})",
                   "'hidden_size' is 36, expected a multiple of 16 in a mixture "
                   "of experts"},
@@ -417,7 +419,7 @@ TEST(ConfigErrors, UnknownArchitectureIsNamedBesideTheKnownOnes) {
                 ": 'model_type' is \"mamba\", expected one "
                 "that has an importer: deepseek_v2, deepseek_v3, gemma2, "
                 "gemma3_text, gpt2, gpt_oss, "
-                "llama, mistral, mixtral, olmoe, phi3, qwen2, "
+                "llama, mistral, mixtral, olmo2, olmoe, phi3, qwen2, "
                 "qwen2_moe, qwen3, qwen3_moe, qwen3_next");
 }
 

@@ -182,6 +182,129 @@ TEST_F(GgufConfig, GptOss) {
   EXPECT_FALSE(config.object("rope_scaling")->boolean("truncate", true));
 }
 
+TEST_F(GgufConfig, Olmo2) {
+  GgufWriter writer = decoder("olmo2");
+  writer.zeros("blk.0.attn_q.bias", {24});
+  Config config = read(writer);
+  EXPECT_EQ(config.text("model_type"), "olmo2");
+  EXPECT_TRUE(config.boolean("attention_bias", false));
+  EXPECT_EQ(error(writer), "");
+  expectError(decoder("olmo2").integer("olmo2.attention.sliding_window", 16),
+              "\"olmo2.attention.sliding_window\" is not known");
+}
+
+/// As llama.cpp's conversion writes DeepSeek-V2-Lite today: attention of one
+/// head to the state, and what the model's heads have beside it.
+GgufWriter deepseek2() {
+  GgufWriter writer;
+  writer.text("general.architecture", "deepseek2")
+      .integer("deepseek2.embedding_length", 48)
+      .integer("deepseek2.feed_forward_length", 40)
+      .integer("deepseek2.block_count", 3)
+      .integer("deepseek2.attention.head_count", 6)
+      .integer("deepseek2.attention.head_count_kv", 1)
+      .integer("deepseek2.context_length", 64)
+      .number("deepseek2.attention.layer_norm_rms_epsilon", 1e-6f)
+      .integer("deepseek2.attention.kv_lora_rank", 32)
+      .integer("deepseek2.attention.key_length", 38)
+      .integer("deepseek2.attention.value_length", 32)
+      .integer("deepseek2.attention.key_length_mla", 16)
+      .integer("deepseek2.attention.value_length_mla", 48)
+      .integer("deepseek2.rope.dimension_count", 6)
+      .integer("deepseek2.expert_count", 8)
+      .integer("deepseek2.expert_used_count", 2)
+      .integer("deepseek2.expert_feed_forward_length", 16)
+      .integer("deepseek2.expert_shared_count", 2)
+      .integer("deepseek2.leading_dense_block_count", 1)
+      .number("deepseek2.expert_weights_scale", 2.5f)
+      .integer("deepseek2.vocab_size", 17)
+      .zeros("blk.0.attn_k_b.weight", {10, 32, 6})
+      .zeros("token_embd.weight", {48, 17});
+  return writer;
+}
+
+TEST_F(GgufConfig, Deepseek2) {
+  Config config = read(deepseek2());
+  EXPECT_EQ(config.text("model_type"), "deepseek_v2");
+  EXPECT_EQ(config.integer("num_key_value_heads", 0, 99), 6);
+  EXPECT_TRUE(config.isNull("q_lora_rank"));
+  EXPECT_EQ(config.integer("kv_lora_rank", 0, 99), 32);
+  EXPECT_EQ(config.integer("qk_nope_head_dim", 0, 99), 10);
+  EXPECT_EQ(config.integer("qk_rope_head_dim", 0, 99), 6);
+  EXPECT_EQ(config.integer("v_head_dim", 0, 99), 48);
+  EXPECT_EQ(config.integer("n_shared_experts", 0, 99), 2);
+  EXPECT_EQ(config.integer("first_k_dense_replace", 0, 99), 1);
+  EXPECT_EQ(config.number("routed_scaling_factor", 0, 99), 2.5);
+  EXPECT_EQ(config.text("topk_method"), "greedy");
+  EXPECT_TRUE(config.boolean("separate_kv_b_proj", false));
+  EXPECT_EQ(error(deepseek2()), "");
+  config = read(deepseek2()
+                    .integer("deepseek2.expert_group_count", 4)
+                    .integer("deepseek2.expert_group_used_count", 2));
+  EXPECT_EQ(config.text("topk_method"), "group_limited_greedy");
+  EXPECT_EQ(config.integer("n_group", 0, 99), 4);
+  EXPECT_EQ(config.integer("topk_group", 0, 99), 2);
+}
+
+TEST_F(GgufConfig, Deepseek2WithSigmoids) {
+  GgufWriter writer = deepseek2();
+  writer.integer("deepseek2.attention.q_lora_rank", 20)
+      .integer("deepseek2.expert_gating_func", 2)
+      .boolean("deepseek2.expert_weights_norm", true)
+      .text("deepseek2.rope.scaling.type", "yarn")
+      .number("deepseek2.rope.scaling.factor", 40)
+      .integer("deepseek2.rope.scaling.original_context_length", 32)
+      .number("deepseek2.rope.scaling.yarn_log_multiplier", 0.1f);
+  Config config = read(writer);
+  EXPECT_EQ(config.text("model_type"), "deepseek_v3");
+  EXPECT_EQ(config.integer("q_lora_rank", 0, 99), 20);
+  EXPECT_TRUE(config.boolean("norm_topk_prob", false));
+  std::optional<Config> scaling = config.object("rope_scaling");
+  ASSERT_TRUE(scaling);
+  EXPECT_EQ(scaling->number("mscale", 0, 9), 1);
+  EXPECT_EQ(scaling->number("mscale_all_dim", 0, 9), 1);
+  EXPECT_EQ(error(writer), "");
+}
+
+TEST_F(GgufConfig, Deepseek2OfOlderFiles) {
+  GgufWriter writer;
+  writer.text("general.architecture", "deepseek2")
+      .integer("deepseek2.embedding_length", 48)
+      .integer("deepseek2.attention.head_count", 6)
+      .integer("deepseek2.attention.head_count_kv", 6)
+      .number("deepseek2.attention.layer_norm_rms_epsilon", 1e-6f)
+      .integer("deepseek2.attention.key_length", 16)
+      .integer("deepseek2.attention.value_length", 48)
+      .integer("deepseek2.rope.dimension_count", 6)
+      .zeros("token_embd.weight", {48, 17});
+  Config config = read(writer);
+  EXPECT_EQ(config.integer("qk_nope_head_dim", 0, 99), 10);
+  EXPECT_EQ(config.integer("v_head_dim", 0, 99), 48);
+  EXPECT_FALSE(config.boolean("separate_kv_b_proj", true));
+}
+
+TEST_F(GgufConfig, Deepseek2IsRefusedByItsKeys) {
+  expectError(deepseek2().integer("deepseek2.expert_gating_func", 3),
+              "\"deepseek2.expert_gating_func\" is 3, expected 1, a softmax, "
+              "or 2, sigmoids");
+  expectError(deepseek2().boolean("deepseek2.expert_weights_norm", true),
+              "'deepseek2.expert_weights_norm' is true, expected false");
+  expectError(deepseek2().text("deepseek2.rope.scaling.type", "yarn"),
+              "\"deepseek2.rope.scaling.yarn_log_multiplier\" is missing");
+  expectError(deepseek2().number("deepseek2.rope.scaling.attn_factor", 2),
+              "\"deepseek2.rope.scaling.attn_factor\" is not known");
+  expectError(decoder("deepseek2"),
+              "\"deepseek2.attention.head_count_kv\" is 2, expected 1 or the "
+              "6 of attention.head_count");
+  GgufWriter narrow;
+  narrow.text("general.architecture", "deepseek2")
+      .number("deepseek2.attention.layer_norm_rms_epsilon", 1e-6f)
+      .integer("deepseek2.attention.key_length", 6)
+      .integer("deepseek2.rope.dimension_count", 6)
+      .zeros("token_embd.weight", {48, 17});
+  expectError(narrow, "\"deepseek2.attention.key_length\" leaves 6 columns");
+}
+
 TEST_F(GgufConfig, Gemma2) {
   GgufWriter writer = decoder("gemma2");
   writer.integer("gemma2.attention.sliding_window", 16)

@@ -88,10 +88,11 @@ static std::vector<std::string> sourcesOf(ModuleOp module) {
 
 TEST(Families, AreSorted) {
   EXPECT_EQ(families(),
-            (std::vector<std::string>{
-                "deepseek_v2", "deepseek_v3", "gemma2", "gemma3_text", "gpt2",
-                "gpt_oss", "llama", "mistral", "mixtral", "olmoe", "phi3",
-                "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen3_next"}));
+            (std::vector<std::string>{"deepseek_v2", "deepseek_v3", "gemma2",
+                                      "gemma3_text", "gpt2", "gpt_oss", "llama",
+                                      "mistral", "mixtral", "olmo2", "olmoe",
+                                      "phi3", "qwen2", "qwen2_moe", "qwen3",
+                                      "qwen3_moe", "qwen3_next"}));
 }
 
 TEST_F(Importer, LlamaHasGroupedQueryAttention) {
@@ -222,6 +223,39 @@ TEST_F(Importer, Gpt2ReadsItsSwitches) {
   EXPECT_EQ(at<ActivateOp>(*module, "h.mlp.act").getActivation(),
             Activation::relu);
   EXPECT_TRUE(all<ScaleOp>(*module).empty());
+}
+
+TEST_F(Importer, Olmo2NormsAllHeadsAtOnceAndWhatIsAdded) {
+  auto module = importModel(validConfig("olmo2"));
+  for (auto [part, width] : {std::pair("q", "24"), {"k", "8"}}) {
+    auto norm = at<RmsNormOp>(*module, std::string("layers.self_attn.") + part +
+                                           "_norm");
+    EXPECT_EQ(spelledTypeOf(norm),
+              std::string("!model.tensor<rows x ") + width + " x f32>");
+    EXPECT_EQ(norm.getX().getDefiningOp<LinearOp>(),
+              at<LinearOp>(*module,
+                           std::string("layers.self_attn.") + part + "_proj"));
+  }
+  for (auto [name, normed] :
+       {std::pair("post_attention_layernorm", "self_attn.o_proj"),
+        {"post_feedforward_layernorm", "mlp.down_proj"}}) {
+    auto norm = at<RmsNormOp>(*module, std::string("layers.") + name);
+    EXPECT_EQ(norm.getX().getDefiningOp<LinearOp>(),
+              at<LinearOp>(*module, std::string("layers.") + normed));
+    EXPECT_EQ(norm.getEpsilon().convertToFloat(), 1e-5f);
+  }
+  EXPECT_EQ(all<RmsNormOp>(*module).size(), 5u);
+  for (LinearOp linear : all<LinearOp>(*module))
+    EXPECT_FALSE(linear.getBias());
+}
+
+TEST_F(Importer, Olmo2HasBiasesOfAttentionOnly) {
+  auto module = importModel(with("olmo2", {{"attention_bias", true}}));
+  for (LinearOp linear : all<LinearOp>(*module)) {
+    const StringRef name = cast<NameLoc>(linear.getLoc()).getName();
+    EXPECT_EQ(bool(linear.getBias()), name.contains("self_attn."))
+        << name.str();
+  }
 }
 
 TEST_F(Importer, MaxSeqShortensTheSequenceButNoTable) {

@@ -221,14 +221,18 @@ Matrix mask_causal(const Matrix &x, int64_t position, int64_t window) {
 }
 
 Matrix softmax(const Matrix &x) {
+  return softmax(x, -std::numeric_limits<double>::infinity());
+}
+
+Matrix softmax(const Matrix &x, double sink) {
   Matrix out(x.rows, x.columns);
   for (int64_t row = 0; row < x.rows; ++row) {
-    double largest = -std::numeric_limits<double>::infinity();
+    double largest = sink;
     for (int64_t i = 0; i < x.columns; ++i)
       largest = std::max(largest, x.at(row, i));
     if (std::isinf(largest) && largest < 0)
       continue;
-    double sum = 0.0;
+    double sum = std::exp(sink - largest);
     for (int64_t i = 0; i < x.columns; ++i)
       sum += std::exp(x.at(row, i) - largest);
     for (int64_t i = 0; i < x.columns; ++i)

@@ -92,6 +92,8 @@ Matrix mask_causal(const Matrix &x, int64_t position, int64_t window);
 
 /// A row of -infinity gives zeros.
 Matrix softmax(const Matrix &x);
+/// The same with one more element in each row, which is left out of the result.
+Matrix softmax(const Matrix &x, double sink);
 
 } // namespace baton::oracle
 

@@ -54,7 +54,7 @@ BATON_TASK void baton_task_mask_sequences(Real *out, int64_t out_stride,
 
 BATON_TASK void baton_task_softmax(Real *out, int64_t out_stride, const Real *x,
                                    int64_t x_stride, int64_t rows,
-                                   int64_t width) {
+                                   int64_t width, const Real *sink) {
   const Real negative_infinity = -__builtin_inff();
   for (int64_t row = 0; row < rows; ++row) {
     const Real *source = x + row * x_stride;
@@ -68,6 +68,8 @@ BATON_TASK void baton_task_softmax(Real *out, int64_t out_stride, const Real *x,
                     });
     // Shifting by -infinity would make NaN of a row that is wholly masked.
     Real shift = reduce_maximum(maxima);
+    if (sink && *sink > shift)
+      shift = *sink;
     shift = shift == negative_infinity ? 0.0f : shift;
     Vector sums = splat(0.0f);
     for_each_vector(
@@ -78,6 +80,8 @@ BATON_TASK void baton_task_softmax(Real *out, int64_t out_stride, const Real *x,
           store(destination + first, value, count);
         });
     Real sum = reduce_sum(sums);
+    if (sink)
+      sum += exp(splat(*sink - shift))[0];
     sum = sum == 0.0f ? 1.0f : sum;
     for_each_vector(width, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {

@@ -208,6 +208,9 @@ struct BatonWorker {
   __device__ __forceinline__ const T *parameter(int64_t i) const {
     return static_cast<const T *>(device->parameters[i]);
   }
+  template <typename T> __device__ __forceinline__ T *storage(int64_t i) const {
+    return static_cast<T *>(device->storages[i]);
+  }
 
   /// Every tile of one residue.
   __device__ __forceinline__ BatonTiles cyclic(int64_t tiles) const {
@@ -249,9 +252,6 @@ struct BatonWorkerState : BatonWorker {
         observed(device->observed), next(nullptr), phase(0), iteration(0),
         task(0), failed(false), begun(0), ready_at(0) {}
 
-  template <typename T> __device__ __forceinline__ T *storage(int64_t i) const {
-    return static_cast<T *>(device->storages[i]);
-  }
   template <typename T>
   __device__ __forceinline__ T *scratch_at(int64_t offset) const {
     return reinterpret_cast<T *>(scratch + offset);

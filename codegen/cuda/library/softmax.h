@@ -55,7 +55,8 @@ BATON_DEVICE void baton_task_mask_sequences(float *out, int64_t out_stride,
 
 BATON_DEVICE void baton_task_softmax(float *out, int64_t out_stride,
                                      const float *x, int64_t x_stride,
-                                     int64_t rows, int64_t width) {
+                                     int64_t rows, int64_t width,
+                                     const float *sink) {
   using baton::cuda::Exponentials;
   baton::cuda::for_each_row(
       out, out_stride, rows, width,
@@ -66,6 +67,8 @@ BATON_DEVICE void baton_task_softmax(float *out, int64_t out_stride,
         for (int64_t i = lane; i < width; i += baton::cuda::lanes)
           maximum = source[i] > maximum ? source[i] : maximum;
         maximum = baton::cuda::maximum_of_lanes(maximum);
+        if (sink && *sink > maximum)
+          maximum = *sink;
         // Shifting by -infinity would make NaN of a row that is wholly masked.
         const float shift =
             maximum == baton::cuda::negative_infinity() ? 0.0f : maximum;
@@ -74,6 +77,8 @@ BATON_DEVICE void baton_task_softmax(float *out, int64_t out_stride,
         for (int64_t i = lane; i < width; i += baton::cuda::lanes)
           sum += baton::cuda::exp(source[i] - shift);
         sum = baton::cuda::sum_of_lanes(sum);
+        if (sink)
+          sum += baton::cuda::exp(*sink - shift);
         return Exponentials{shift, sum == 0.0f ? 1.0f : sum};
       },
       [&](int64_t row, int64_t column, Exponentials exponentials) {

@@ -6,6 +6,12 @@
 // shared memory, copied asynchronously, across tasks, waits, phases and layers.
 // What a task computes with is there when its wait ends.
 //
+// Only of experts a worker does not know which weights it will read, until the
+// step has routed its rows. There the source ends before a phase, and goes on
+// when the worker's first task of it has waited: that one lets in what the
+// phases with these experts read, and all behind them, and the ring starts
+// anew.
+//
 // A stage of the ring has 16 bytes for each thread. A thread computes with
 // exactly what it has copied itself, so that the ring takes no barriers. A
 // panel
@@ -57,14 +63,20 @@ template <typename Source, int Stages, int Threads> struct BatonRing {
   __device__ __forceinline__ BatonRing(unsigned char *shared, Source *source)
       : slots(shared + threadIdx.x * sizeof(BatonWeights)), source(source) {}
 
-  /// Starts a step, from where the source is. Nothing of the step before is
-  /// left.
+  /// Starts from where the source is. Nothing of what was before is left.
   __device__ __forceinline__ void begin() {
     ended = false;
 #pragma unroll 1
     for (int i = 0; i < Stages; ++i)
       copy(i);
     stage = 0;
+  }
+
+  /// The source may read the table that its phase follows, in this iteration.
+  /// Everything in front of the first such phase has been taken.
+  __device__ __forceinline__ void admit(int32_t table, int64_t iteration) {
+    if (source->admit(table, iteration))
+      begin();
   }
 
   /// Weights of depth `threadIdx.x / 2` of each of the next `Count` stages,

@@ -3,6 +3,7 @@
 #include "passes/tiling/rules/Rules.h"
 
 #include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -52,10 +53,15 @@ static LogicalResult tile(model::MaskGradientOp op, Tiler &tiler) {
 }
 
 static LogicalResult tile(model::SoftmaxOp op, Tiler &tiler) {
-  if (op.getSinks())
-    return op.emitOpError() << "cannot be tiled: only attention that is fused "
-                               "has sinks";
-  return tileRowsOf(op, "softmax", tiler);
+  std::string name = tiler.plan.uniqueName(nameOf(op));
+  Weight sinks = vectorWeight(name + ".sinks", op.getSinks(), tiler);
+  return tileRows(op, name, "softmax", tiler.viewOf(op.getX()),
+                  tiler.resultFor(op, name), tiler,
+                  [&](PhaseBuilder &phase, const RowTiles & /*tiles*/,
+                      SmallVectorImpl<Attribute> &operands) {
+                    // Behind the tile of rows a task's coordinate is its head.
+                    operands.push_back(sinks.tile(phase, 1, 1));
+                  });
 }
 
 void tasks::addSoftmax(TilingRules &rules) {

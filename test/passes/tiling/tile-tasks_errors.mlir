@@ -208,20 +208,3 @@ model.program @summed_in_part max_seq 8 training {
   model.gradient %more of %w {dist.summed = ["dp"]} : <16 x 8 x f32>, <16 x 8 x f32>
   model.return %loss : !model.tensor<rows x f32>
 }
-
-// -----
-
-model.program @sinks_of_softmax_alone max_seq 8 {
-^bb0(%tokens: !model.tensor<rows x i32>):
-  %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
-  %sinks = model.parameter ["s"] : !model.tensor<2 x f32>
-  %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
-  %h = model.reshape %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
-  %x = model.transpose %h {permutation = array<i64: 1, 0, 2>} : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<2 x rows x 2 x f32>
-  // expected-error @+1 {{cannot be tiled: only attention that is fused has sinks}}
-  %s = model.softmax %x sinks %sinks : (!model.tensor<2 x rows x 2 x f32>, !model.tensor<2 x f32>) -> !model.tensor<2 x rows x 2 x f32>
-  %y = model.transpose %s {permutation = array<i64: 1, 0, 2>} : (!model.tensor<2 x rows x 2 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
-  %z = model.reshape %y : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 4 x f32>
-  %l = model.last_rows %z : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
-  model.return %l : !model.tensor<outputs x 4 x f32>
-}

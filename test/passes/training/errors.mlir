@@ -236,3 +236,25 @@ model.program @twice max_seq 64 training {
   %other, %ox, %ow = model.cross_entropy %e, %wte, %targets, %weights : (!x, !w, !rows, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !x, !w)
   model.return %loss : !model.tensor<rows x f32>
 }
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!w = !model.tensor<16 x 8 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!h = !model.tensor<2 x rows x 4 x f32>
+model.program @sinks_without_a_gradient max_seq 64 {
+^bb0(%tokens: !rows):
+  %wte = model.parameter ["wte"] : !w
+  %sinks = model.parameter ["sinks"] : !model.tensor<2 x f32>
+  %e = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  %r = model.reshape %e : (!x) -> !model.tensor<rows x 2 x 4 x f32>
+  %h = model.transpose %r {permutation = array<i64: 1, 0, 2>} : (!model.tensor<rows x 2 x 4 x f32>) -> !h
+  // expected-error @+1 {{cannot be trained: it has sinks}}
+  %s = model.softmax %h sinks %sinks : (!h, !model.tensor<2 x f32>) -> !h
+  %t = model.transpose %s {permutation = array<i64: 1, 0, 2>} : (!h) -> !model.tensor<rows x 2 x 4 x f32>
+  %f = model.reshape %t : (!model.tensor<rows x 2 x 4 x f32>) -> !x
+  %last = model.last_rows %f : (!x) -> !model.tensor<outputs x 8 x f32>
+  %l = model.linear %last, %wte : (!model.tensor<outputs x 8 x f32>, !w) -> !model.tensor<outputs x 16 x f32>
+  model.return %l : !model.tensor<outputs x 16 x f32>
+}

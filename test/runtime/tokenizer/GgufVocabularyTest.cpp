@@ -108,6 +108,22 @@ TEST_F(GgufVocabularies, OfWordsByName) {
                  "default, gpt-2");
 }
 
+TEST_F(GgufVocabularies, OfDeepSeekHaveTheSplitsOfItsGoldenFile) {
+  std::ifstream stream(BATON_GOLDEN_TOKENIZERS "/deepseek-420/tokenizer.json");
+  const auto golden = nlohmann::json::parse(stream);
+  const auto found =
+      read_gguf_vocabulary(*open(bytes("deepseek-v3"))).description;
+  auto splits = [](const nlohmann::json &description) {
+    std::vector<std::string> patterns;
+    for (const auto &step : description["pre_tokenizer"]["pretokenizers"])
+      if (step["type"] == "Split" && step["behavior"] == "Isolated")
+        patterns.push_back(step["pattern"]["Regex"]);
+    return patterns;
+  };
+  EXPECT_EQ(splits(golden).size(), 3u);
+  EXPECT_EQ(splits(found), splits(golden));
+}
+
 TEST_F(GgufVocabularies, OfTokensAroundATextThatTheFileNames) {
   GgufWriter both = bytes("gpt-2");
   both.integer("tokenizer.ggml.bos_token_id", 8)

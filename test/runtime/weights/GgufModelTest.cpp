@@ -15,7 +15,7 @@ namespace {
 
 struct Named {
   const char *architecture, *stored, *name;
-  enum { Plain, Paired, Flipped, PlusOne } how = Plain;
+  enum { Plain, Paired, Flipped, PlusOne, Heads } how = Plain;
 };
 
 TEST(GgufNames, AreThoseOfHuggingFace) {
@@ -83,7 +83,46 @@ TEST(GgufNames, AreThoseOfHuggingFace) {
       {"gpt2", "blk.1.ffn_down.weight", "transformer.h.1.mlp.c_proj.weight",
        Named::Flipped},
   };
-  for (const Named &it : cases) {
+  const Named olmo2[] = {
+      {"olmo2", "blk.1.attn_q_norm.weight",
+       "model.layers.1.self_attn.q_norm.weight"},
+      {"olmo2", "blk.1.post_attention_norm.weight",
+       "model.layers.1.post_attention_layernorm.weight"},
+      {"olmo2", "blk.1.post_ffw_norm.weight",
+       "model.layers.1.post_feedforward_layernorm.weight"},
+  };
+  // Of DeepSeek, whose files have other names than their architecture's.
+  const Named latent[] = {
+      {"deepseek2", "blk.3.attn_q.weight",
+       "model.layers.3.self_attn.q_proj.weight"},
+      {"deepseek2", "blk.3.attn_q_a.weight",
+       "model.layers.3.self_attn.q_a_proj.weight"},
+      {"deepseek2", "blk.3.attn_q_a_norm.weight",
+       "model.layers.3.self_attn.q_a_layernorm.weight"},
+      {"deepseek2", "blk.3.attn_q_b.weight",
+       "model.layers.3.self_attn.q_b_proj.weight"},
+      {"deepseek2", "blk.3.attn_kv_a_mqa.weight",
+       "model.layers.3.self_attn.kv_a_proj_with_mqa.weight"},
+      {"deepseek2", "blk.3.attn_kv_a_norm.weight",
+       "model.layers.3.self_attn.kv_a_layernorm.weight"},
+      {"deepseek2", "blk.3.attn_kv_b.weight",
+       "model.layers.3.self_attn.kv_b_proj.weight"},
+      {"deepseek2", "blk.3.attn_k_b.weight",
+       "model.layers.3.self_attn.k_b_proj.weight", Named::Heads},
+      {"deepseek2", "blk.3.attn_v_b.weight",
+       "model.layers.3.self_attn.v_b_proj.weight", Named::Heads},
+      {"deepseek2", "blk.3.attn_output.weight",
+       "model.layers.3.self_attn.o_proj.weight"},
+      {"deepseek2", "blk.0.ffn_up.weight", "model.layers.0.mlp.up_proj.weight"},
+      {"deepseek2", "blk.3.ffn_gate_inp.weight",
+       "model.layers.3.mlp.gate.weight"},
+      {"deepseek2", "blk.3.ffn_down_shexp.weight",
+       "model.layers.3.mlp.shared_experts.down_proj.weight"},
+  };
+  std::vector<Named> all(std::begin(cases), std::end(cases));
+  all.insert(all.end(), std::begin(olmo2), std::end(olmo2));
+  all.insert(all.end(), std::begin(latent), std::end(latent));
+  for (const Named &it : all) {
     SCOPED_TRACE(std::string(it.architecture) + " " + it.stored);
     auto found = translate_gguf_name(it.architecture, it.stored);
     ASSERT_TRUE(found);
@@ -91,6 +130,7 @@ TEST(GgufNames, AreThoseOfHuggingFace) {
     EXPECT_EQ(found->is_paired, it.how == Named::Paired);
     EXPECT_EQ(found->is_flipped, it.how == Named::Flipped);
     EXPECT_EQ(found->is_plus_one, it.how == Named::PlusOne);
+    EXPECT_EQ(found->is_of_heads, it.how == Named::Heads);
     if (std::string(it.stored) != it.name)
       EXPECT_EQ(find_gguf_name(it.architecture, it.name), GgufPlace{it.stored});
   }
@@ -106,6 +146,15 @@ TEST(GgufNames, OfPublishedGpt2LackAPrefix) {
         "transformer.h..ln_1.weight", "transformer.h.1ln_1.weight"})
     EXPECT_FALSE(find_gguf_name("gpt2", name)) << name;
   EXPECT_FALSE(find_gguf_name("mamba", "lm_head.weight"));
+}
+
+TEST(GgufNames, OfBiasesThatChooseHaveNoLeaf) {
+  const auto found = translate_gguf_name("deepseek2", "blk.3.exp_probs_b.bias");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "model.layers.3.mlp.gate.e_score_correction_bias");
+  for (const char *stored :
+       {"blk.3.exp_probs_b.weight", "blk.3.attn_k_b.bias", "exp_probs_b.bias"})
+    EXPECT_FALSE(translate_gguf_name("deepseek2", stored)) << stored;
 }
 
 TEST(GgufNames, OfExpertsAreThoseOfAll) {
@@ -234,12 +283,30 @@ TEST_F(GgufFolder, SaysTypesAndHowTensorsAreStored) {
   EXPECT_EQ(model.find("model.layers.0.self_attn.q_norm.weight")->added, 1);
 }
 
+TEST_F(GgufFolder, HasMatricesOfHeadsBelowOneAnother) {
+  GgufWriter writer;
+  writer.text("general.architecture", "deepseek2")
+      .zeros("blk.0.attn_k_b.weight", {5, 4, 3});
+  Checkpoint checkpoint = Checkpoint::open(write("x.gguf", writer));
+  StoredTensor keys =
+      checkpoint.find({"model.layers.0.self_attn.k_b_proj.weight"});
+  EXPECT_EQ(keys.tensor->shape, (std::vector<uint64_t>{12, 5}));
+
+  writer = GgufWriter();
+  writer.text("general.architecture", "deepseek2")
+      .zeros("blk.0.attn_v_b.weight", {5, 12});
+  expect_contains(refuse(writer),
+                  "tensor \"blk.0.attn_v_b.weight\" has the shape [12, 5], "
+                  "expected heads, outputs and inputs");
+}
+
 TEST_F(GgufFolder, RefusesWhatIsNotKnown) {
   expect_contains(refuse(GgufWriter()), "has no key \"general.architecture\"");
   expect_contains(
       refuse(GgufWriter().text("general.architecture", "mamba")),
-      "the key \"general.architecture\" is \"mamba\", expected one of gemma2, "
-      "gemma3, gpt2, gpt-oss, llama, olmoe, phi3, qwen2, qwen2moe, qwen3, "
+      "the key \"general.architecture\" is \"mamba\", expected one of "
+      "deepseek2, gemma2, gemma3, gpt2, gpt-oss, llama, olmo2, olmoe, phi3, "
+      "qwen2, qwen2moe, qwen3, "
       "qwen3moe");
   expect_contains(
       refuse(llama().zeros("blk.0.ffn_gate_inp_shexp.weight", {8})),

@@ -146,20 +146,27 @@ TEST(Softmax, MatchesOracle) {
         if (c > width / 2)
           x.row(2)[c] = -std::numeric_limits<float>::infinity();
       }
-      Buffer out(rows, width);
-      baton_task_softmax(out.data(), out.stride, x.data(), x.stride, rows,
-                         width);
-      oracle::Matrix expected = oracle::softmax(x.matrix());
-      // The subtraction rounds arguments of up to twice the magnitude.
-      double error =
-          rounding * (20.0 + static_cast<double>(width) / 16 + 2 * magnitude);
-      expect_within(out, expected, [&](int64_t r, int64_t c) {
-        return error * expected.at(r, c) + 0x1p-149;
-      });
-      Buffer in_place = x;
-      baton_task_softmax(in_place.data(), x.stride, in_place.data(), x.stride,
-                         rows, width);
-      expect_same_bits(in_place, out);
+      // Without a sink, with one of the row's size, and one that is all there
+      // is.
+      for (float sink :
+           {-std::numeric_limits<float>::infinity(), 0.4f, 90.0f}) {
+        const float *own = std::isinf(sink) ? nullptr : &sink;
+        Buffer out(rows, width);
+        baton_task_softmax(out.data(), out.stride, x.data(), x.stride, rows,
+                           width, own);
+        oracle::Matrix expected =
+            oracle::softmax(x.matrix(), static_cast<double>(sink));
+        // The subtraction rounds arguments of up to twice the magnitude.
+        double error = rounding * (20.0 + static_cast<double>(width) / 16 +
+                                   2 * magnitude + (own ? 90 : 0));
+        expect_within(out, expected, [&](int64_t r, int64_t c) {
+          return error * expected.at(r, c) + 0x1p-149;
+        });
+        Buffer in_place = x;
+        baton_task_softmax(in_place.data(), x.stride, in_place.data(), x.stride,
+                           rows, width, own);
+        expect_same_bits(in_place, out);
+      }
     }
 }
 
@@ -167,7 +174,7 @@ TEST(Softmax, NaNSpreadsOverItsRowOnly) {
   Random random(5);
   Buffer x = random.buffer(rows, 33);
   x.row(1)[32] = std::numeric_limits<float>::quiet_NaN();
-  baton_task_softmax(x.data(), x.stride, x.data(), x.stride, rows, 33);
+  baton_task_softmax(x.data(), x.stride, x.data(), x.stride, rows, 33, nullptr);
   for (int64_t c = 0; c < 33; ++c) {
     EXPECT_FALSE(std::isnan(x.at(0, c)));
     EXPECT_TRUE(std::isnan(x.at(1, c)));

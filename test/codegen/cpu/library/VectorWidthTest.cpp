@@ -132,9 +132,9 @@ TEST_F(VectorWidth, NormsAndSoftmaxAgree) {
    rows, width, 1e-6f);
   expect_same_bits(native, other);
   baton_task_softmax(native.data(), native.stride, x.data(), x.stride, rows,
-                     width);
+                     width, weight.data());
   BASELINE(baton_task_softmax)
-  (other.data(), other.stride, x.data(), x.stride, rows, width);
+  (other.data(), other.stride, x.data(), x.stride, rows, width, weight.data());
   expect_same_bits(native, other);
 }
 

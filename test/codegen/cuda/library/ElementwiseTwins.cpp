@@ -124,16 +124,21 @@ TWIN_TEST(baton_task_softmax) {
               x.row(r)[c] = -infinity;
             else if (r % 5 == 3 && c == width / 3)
               x.row(r)[c] = nan;
-        twin.agree([&](auto body) {
-          Buffer out(rows, width);
-          body(out.data(), out.stride, x.data(), x.stride, rows, width);
-          return out;
-        });
-        twin.agree([&](auto body) {
-          Buffer out = x;
-          body(out.data(), out.stride, out.data(), out.stride, rows, width);
-          return out;
-        });
+        const float numbers[] = {0.3f, 70.0f, -infinity, nan};
+        for (int64_t i = -1; i < std::ssize(numbers); ++i) {
+          const float *sink = i < 0 ? nullptr : &numbers[i];
+          twin.agree([&](auto body) {
+            Buffer out(rows, width);
+            body(out.data(), out.stride, x.data(), x.stride, rows, width, sink);
+            return out;
+          });
+          twin.agree([&](auto body) {
+            Buffer out = x;
+            body(out.data(), out.stride, out.data(), out.stride, rows, width,
+                 sink);
+            return out;
+          });
+        }
       }
 }
 
