@@ -8,6 +8,7 @@ by which no process is left.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import signal
@@ -53,6 +54,15 @@ def wait_until(condition, seconds=30):
             return True
         time.sleep(0.05)
     return False
+
+
+def open_files(process):
+    """What a process has open; it may close some meanwhile."""
+    found = []
+    for name in os.listdir(f"/proc/{process}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found.append(os.readlink(f"/proc/{process}/fd/{name}"))
+    return found
 
 
 def children_of(process):
@@ -181,7 +191,7 @@ def test_routing(server, program, checkpoints):
     with socket.create_connection(("127.0.0.1", port_of(child))) as connection:
         connection.sendall(b"GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n")
         expect(b" 401 " in connection.recv(4096), "a model's process answers others")
-    inherited = [os.readlink(f"/proc/{child}/fd/{name}") for name in os.listdir(f"/proc/{child}/fd")]
+    inherited = open_files(child)
     own = {os.readlink(f"/proc/{server.process.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.process.pid}/fd")}
     expect(not any(name in own for name in inherited if name.startswith("socket:")), f"a model's process has sockets of the router: {inherited}")
 
