@@ -62,7 +62,8 @@ def check_golden(arguments, scratch, program):
     # Stored in the checkpoint's type, kept in F32.
     norms = []
     for name, flags in {"whole": golden.batch, "parts": ["--batch", 1, "--accumulate", len(golden["sequences"])]}.items():
-        out, found = os.path.join(scratch, name), os.path.join(scratch, name + ".gradients")
+        out = os.path.join(scratch, "golden-" + name)
+        found = out + ".gradients"
         lines = lines_of(run([program, "train", "--weights", arguments.folder, "--data", tokens, "--out", out,
                               *golden.sequence, *flags, "--validation-fraction", 0, "--steps", 1, "--quiet",
                               "--gradients", found]).stdout)
@@ -145,7 +146,9 @@ def test(arguments, scratch):
     # Neither clipped nor scaled; nor are there counts without the flag.
     scaled = Trainer(arguments, scratch, "scaled", FLAG, "--dtype=f16")
     found = scaled.train(1, *batch, "--clip", 1e-3)
-    check_step("f16", start, biases(found[1]),
+    # The file has all that stands where gradients do divided by the scale of losses.
+    scale = found[0][0]["loss_scale"]
+    check_step("f16", start, {name: [count * scale for count in counts] for name, counts in biases(found[1]).items()},
                biases(os.path.join(scratch, f"scaled-{scaled.runs}", "step-1", "model.safetensors")), rows)
     plain = Trainer(arguments, scratch, "plain")
     found = plain.train(1, *batch)

@@ -93,7 +93,7 @@
 %wh = "test.value"() : () -> !model.tensor<4 x 16 x 6 x f32>
 // expected-remark @+1 {{rule: bs h k, h n k -> bs h n; replicated k n; h=4 k=6 n=16}}
 %r12a = model.head_linear %q, %wh : (!q, !model.tensor<4 x 16 x 6 x f32>) -> !model.tensor<rows x 4 x 16 x f32>
-// expected-remark @+1 {{rule: bs h a, bs h b -> bs h c; replicated b a c; b=6 h=4 a=6 c=12}}
+// expected-remark @+1 {{rule: bs h d, bs h e -> bs h k; replicated d e k; h=4 d=6 e=6 k=12}}
 %r12b = model.join_heads %q, %q : (!q, !q) -> !model.tensor<rows x 4 x 12 x f32>
 // expected-remark @+1 {{rule: bs h d -> t h d; replicated b s d t; h=2 d=6}}
 %r13 = model.kv_append %k to "k" : (!k) -> !kt
