@@ -3,6 +3,32 @@
 //
 // RUN: baton-opt %s --training-form --differentiate --cse --tile-tasks="max-rows=8 max-outputs=1" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s
 
+// The gates' rows of all experts, and each expert's bias, are one buffer each.
+// CHECK: event.buffer @parameter.2.weights persistent : f32 {{.*}}capacity [2] strides [1]
+// CHECK: event.buffer @parameter.4.weights persistent : f32 {{.*}}capacity [2, 16, 16] strides [256, 16, 1]
+// CHECK-SAME: ["experts.0.gate_up"] : 16 by 32 transposed blocks array<i64: 1, 2, 0>>
+// CHECK: event.buffer @parameter.6.weights persistent : f32 {{.*}}capacity [2, 16] strides [16, 1]
+// CHECK-SAME: ["experts.0.gate_up_bias"] : 32 blocks array<i64: 1, 2, 0>>
+// CHECK: event.call "sequence_attention"
+// CHECK-SAME: #event.address<@parameter.2.weights, (d0, d1)[s0, s1, s2] -> (d1 * 2)>
+// CHECK: event.phase "gate_up.gate"
+// CHECK: event.call "product" {{.*}}#event.address<@parameter.6.weights, (d0, d1, d2, d3)[s0, s1, s2] -> (d0, d1 * 64)>
+// CHECK: event.call "clamped_swiglu"
+
+// An expert's bias has the sum of its own places.
+// CHECK: event.phase "down.bias_gradient" grid {{.*}}capacity [2, 1] entries [#event.address<@dispatch.bounds
+// CHECK: event.call "sum_rows" [#event.address<@parameter.9.gradient, (d0, d1, d2, d3)[s0, s1, s2] -> (d0, d1 * 64)>
+// CHECK: event.call "clamped_swiglu_gate_gradient"
+// CHECK: event.call "clamped_swiglu_up_gradient"
+// CHECK: event.phase "attend.sink_gradient"
+// CHECK: event.call "attention_sink_gradient"
+// CHECK: event.phase "attend.bias_gradient"
+// CHECK: event.call "sum_rows" [#event.address<@parameter.2.gradient
+// What a slice is of gets its gradient there, and others elsewhere.
+// CHECK: event.phase "join.join.part" {{.*}}read @add.2
+// CHECK: event.phase "join.join.part.2" {{.*}}read @attend.query_gradient
+// Vectors of experts are rows of one matrix.
+// CHECK: event.phase "parameter.6.signs"
 model.program @biases max_seq 64 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %wte = model.parameter ["wte"] : !model.tensor<19 x 16 x f32>

@@ -3,6 +3,24 @@
 //
 // RUN: baton-opt %s --training-form --differentiate --cse --tile-tasks="max-rows=8 max-outputs=1" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s
 
+// CHECK: event.buffer @parameter.2.weights persistent : f32 {{.*}}capacity [12, 16, 6] strides [96, 6, 1]
+// CHECK-SAME: ["kv_b"] : 264 by 16 transposed inputs array<i64: 0, 6>>, #event.source<["kv_b"] : 264 by 16 transposed inputs array<i64: 22, 6>>
+// CHECK: event.buffer @parameter.3.weights persistent : f32 {{.*}}capacity [12, 16, 16] strides [256, 16, 1]
+// CHECK-SAME: ["kv_b"] : 264 by 16 blocks array<i64: 16, 22, 6>>
+// Each task has a head.
+// CHECK: event.phase "absorb" grid {{.*}}capacity [1, 12, 1]
+// CHECK-SAME: #event.access<read @parameter.2.weights, (d0, d1, d2)[s0, s1, s2] -> (d1, d2 * 16, 0)
+// CHECK: event.call "product"
+// CHECK: event.call "sequence_attention"
+// CHECK: event.phase "expand.input_gradient" grid {{.*}}capacity [1, 12, 1]
+// CHECK: event.phase "expand.weight_gradient" grid {{.*}}capacity [12, 1, 1]
+// CHECK: event.call "product_gradient" [#event.address<@parameter.3.gradient, (d0, d1, d2)[s0, s1, s2] -> (d0, d1 * 16, d2 * 16)>
+// CHECK: event.call "attention_key_value_gradient"
+// CHECK: event.phase "add" {{.*}}read @attend.key_value_gradient
+// CHECK: event.phase "join.join.part" {{.*}}read @add
+// CHECK: event.phase "join.join.part.2" {{.*}}read @attend.key_value_gradient
+// CHECK: event.phase "absorb.input_gradient" {{.*}}read @attend.query_gradient
+// CHECK: event.phase "absorb.weight_gradient"
 model.program @latent_rows max_seq 64 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %wte = model.parameter ["wte"] : !model.tensor<19 x 72 x f32>
