@@ -133,6 +133,9 @@ struct CompileOptions {
   /// its config says. And that of the size of routers' logits.
   std::optional<double> balanceLoss;
   double routerZLoss = 0;
+  /// By which each step moves the biases that correct routers' choices; 0 for
+  /// not at all.
+  double routerBiasUpdate = 0;
   /// The ranks that run the program; none for one.
   std::vector<MeshAxis> mesh;
   /// Of what a parameter needs for training, how much every rank along the

@@ -4,6 +4,7 @@
 
 #include "compiler/Dialects.h"
 #include "compiler/Pipeline.h"
+#include "compiler/RouterBias.h"
 #include "compiler/SourceFile.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/Dist/Dist.h"
@@ -321,6 +322,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
           std::string(options.balanceLoss ? "--router-aux-loss: "
                                           : "--router-z-loss: ") +
           options.model + " holds a plan, of which all is decided");
+    if (!plan.tiled && options.routerBiasUpdate > 0)
+      return createStringError("--router-bias-update: " + options.model +
+                               " holds a plan, of which all is decided");
     if (!plan.tiled && !options.mesh.empty())
       return createStringError("--mesh: " + options.model +
                                " holds a plan, of which all is decided");
@@ -340,9 +344,14 @@ Expected<Plan> Plan::build(const CompileOptions &options,
                                "stage");
     if (Error error = addMesh(**module, options))
       return error;
-    if (plan.tiled && options.training && !primitive)
+    if (plan.tiled && options.training && !primitive) {
       if (Error error = addOptimizer(**module, options, *plan.diagnostics))
         return error;
+      if (options.routerBiasUpdate > 0)
+        if (Error error = addRouterBiasUpdate(
+                **module, options.routerBiasUpdate, options.model))
+          return error;
+    }
     mlir::PassManager manager(plan.context.get());
     const bool shards =
         options.stage != Stage::model && !primitive && !options.mesh.empty();

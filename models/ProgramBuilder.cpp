@@ -222,7 +222,8 @@ Value ProgramBuilder::experts(StringRef module, Value x, Value logits,
       builder.getF32FloatAttr(form.factor),
       builder.getI64IntegerAttr(form.groups),
       builder.getI64IntegerAttr(form.groupsOfRow),
-      form.byBestTwo ? builder.getUnitAttr() : UnitAttr());
+      form.byBestTwo ? builder.getUnitAttr() : UnitAttr(),
+      /*counts_loads=*/UnitAttr());
   auto dispatch =
       builder.create<DispatchOp>(locate(module + ".dispatch"),
                                  type({form.experts + 1}).withElementType(i32),

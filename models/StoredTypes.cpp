@@ -72,20 +72,14 @@ static Type elementFor(const std::set<DataType> &types, MLIRContext *context) {
 }
 
 /// Gates and ups that are stored in several formats become products of their
-/// own, or, where there are none of such, numbers in F32.
+/// own.
 static void haveOneFormat(GroupedGatedLinearOp op) {
   auto stored = dyn_cast<QuantizedType>(typeOf(op.getGate()).getElementType());
   if (op.getGate().getType() == op.getUp().getType() &&
       !(stored && stored.isMixed()))
     return;
-  if (areSeparable(op)) {
-    IRRewriter rewriter(op.getContext());
-    separateGates(rewriter, op);
-    return;
-  }
-  for (Value weight : {op.getGate(), op.getUp()})
-    weight.setType(
-        typeOf(weight).withElementType(Float32Type::get(op.getContext())));
+  IRRewriter rewriter(op.getContext());
+  separateGates(rewriter, op);
 }
 
 void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {

@@ -19,6 +19,18 @@ def AttentionDeltaBody : Body<"attention_delta",
   let flops = "2 * rows * heads * width";
 }
 
+def AttentionSinkGradientBody : Body<"attention_sink_gradient",
+    (takes Writes<["rows", "heads"]>:$dsinks, Stride:$dsinks_stride,
+           Reads<["rows", "heads"]>:$delta, Stride:$delta_stride,
+           Reads<["rows", "2 * heads"]>:$statistics, Stride:$statistics_stride,
+           ReadsWeight<["heads"]>:$sinks, Count:$rows, Count:$heads)> {
+  let description = [{
+    `dsinks[r][h] = -e^(sinks[h] - maximum) * (1 / sum) * delta[r][h]`: a sink is a score whose value is
+    zeros.
+  }];
+  let flops = "5 * rows * heads";
+}
+
 def AttentionQueryGradientBody : Body<"attention_query_gradient",
     (takes Writes<["rows", "group * head_dim"]>:$dq, Stride:$dq_stride,
            Reads<["rows", "group * value_dim"]>:$dout, Stride:$dout_stride,

@@ -29,6 +29,17 @@ def ReluBody : UnaryBody<"relu", "1", "`out = max(x, 0)`.">;
 def AddBody : BinaryBody<"add", "`out = a + b`.">;
 def MulBody : BinaryBody<"mul", "`out = a * b`.">;
 
+def ClampedSwigluBody : Body<"clamped_swiglu",
+    (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
+           Reads<["rows", "width"]>:$gate, Stride:$gate_stride,
+           Reads<["rows", "width"]>:$up, Stride:$up_stride, Count:$rows, Count:$width)> {
+  let description = [{
+    `out = g * sigmoid(1.702 g) * (u + 1)` with `g = min(gate, 7)` and `u = max(min(up, 7), -7)`.
+  }];
+  let inPlace = ["gate", "up"];
+  let flops = "9 * rows * width";
+}
+
 def ScaleBody : Body<"scale",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
            Reads<["rows", "width"]>:$x, Stride:$x_stride, Count:$rows, Count:$width,

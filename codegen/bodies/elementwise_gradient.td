@@ -14,6 +14,28 @@ def ActivateGradientBody : Body<"activate_gradient",
   let flops = "8 * rows * width";
 }
 
+class ClampedSwigluGradientBody<string name, string theDescription>
+    : Body<name, (takes Writes<["rows", "width"]>:$dx, Stride:$dx_stride,
+                        Reads<["rows", "width"]>:$dy, Stride:$dy_stride,
+                        Reads<["rows", "width"]>:$gate, Stride:$gate_stride,
+                        Reads<["rows", "width"]>:$up, Stride:$up_stride,
+                        Count:$rows, Count:$width)> {
+  let description = theDescription;
+  let inPlace = ["dy"];
+  let flops = "12 * rows * width";
+}
+
+// In the names of clamped_swiglu's description.
+def ClampedSwigluGateGradientBody
+    : ClampedSwigluGradientBody<"clamped_swiglu_gate_gradient", [{
+    `dx = dy * (u + 1) * s * (1 + 1.702 g * (1 - s))` with `s = sigmoid(1.702 g)`, where the gate is at
+    most 7; else 0.
+  }]>;
+def ClampedSwigluUpGradientBody
+    : ClampedSwigluGradientBody<"clamped_swiglu_up_gradient", [{
+    `dx = dy * g * sigmoid(1.702 g)`, where the up is within -7 and 7; else 0.
+  }]>;
+
 def TanhGradientBody : Body<"tanh_gradient",
     (takes Writes<["rows", "width"]>:$dx, Stride:$dx_stride,
            Reads<["rows", "width"]>:$dy, Stride:$dy_stride,

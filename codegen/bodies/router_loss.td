@@ -54,6 +54,16 @@ def ExpertSharesBody : Body<"expert_shares",
   let flops = "rows * columns";
 }
 
+def RouterLoadsBody : Body<"router_loads",
+    (takes Accumulates<["columns"]>:$loads,
+           ReadsIntegers<["rows", "k"]>:$experts, Stride:$experts_stride,
+           Count:$rows, Count:$k, Position:$first, Count:$columns, Accumulate:$accumulate)> {
+  let description = [{
+    `loads[c] (+)=` how many of `experts` are `first + c`.
+  }];
+  let flops = "rows * k";
+}
+
 def RouterLossBody : Body<"router_loss",
     (takes Writes<["rows", "4"]>:$losses, Stride:$losses_stride,
            Writes<["rows", "count + 1"]>:$dsums, Stride:$dsums_stride,

@@ -52,6 +52,25 @@ void EmbeddingOp::differentiateParameters(Adjoint &adjoint) {
                                          getMultiplierAttr()));
 }
 
+int64_t HeadLinearOp::getProductFlops() {
+  ArrayRef<int64_t> weight = typeOf(getWeight()).getShape();
+  return 2 * weight[0] * weight[1] * weight[2];
+}
+
+void HeadLinearOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getX(),
+              create<HeadLinearInputGradientOp>(adjoint, typeOf(getX()),
+                                                adjoint.gradient(getResult()),
+                                                adjoint.value(getWeight())));
+}
+
+void HeadLinearOp::differentiateParameters(Adjoint &adjoint) {
+  contribute(adjoint, getWeight(),
+             create<HeadLinearWeightGradientOp>(
+                 adjoint, gradientType(getWeight()),
+                 adjoint.gradient(getResult()), adjoint.value(getX())));
+}
+
 //===----------------------------------------------------------------------===//
 // Norms
 //===----------------------------------------------------------------------===//
@@ -153,6 +172,23 @@ void RopeOp::differentiateInputs(Adjoint &adjoint) {
                                              adjoint.value(getTable())));
 }
 
+/// A part of each head's elements.
+static Value elementsOfHeads(Adjoint &adjoint, Value x, int64_t offset,
+                             int64_t width) {
+  ArrayRef<int64_t> shape = typeOf(x).getShape();
+  return create<SliceOp>(adjoint,
+                         typeOf(x).withShape({shape[0], shape[1], width}), x,
+                         /*axis=*/2, offset);
+}
+
+void JoinHeadsOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  const int64_t front = typeOf(getFront()).getDimension(2),
+                back = typeOf(getBack()).getDimension(2);
+  adjoint.add(getFront(), elementsOfHeads(adjoint, dy, 0, front));
+  adjoint.add(getBack(), elementsOfHeads(adjoint, dy, front, back));
+}
+
 int64_t SequenceAttentionOp::getProductFlops() {
   int64_t seen = (*this)->getParentOfType<ProgramOp>().getMaxSeq();
   if (getWindow() != 0)
@@ -162,12 +198,17 @@ int64_t SequenceAttentionOp::getProductFlops() {
          (typeOf(getQ()).getDimension(2) + typeOf(getV()).getDimension(2));
 }
 
+static Value deltaOf(SequenceAttentionOp op, Adjoint &adjoint) {
+  Value result = op.getResult();
+  SmallVector<int64_t> heads(typeOf(result).getShape().drop_back());
+  return create<AttentionDeltaOp>(adjoint, typeOf(result).withShape(heads),
+                                  adjoint.gradient(result),
+                                  adjoint.value(result));
+}
+
+// With sinks, too: they are in the statistics.
 void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
-  Value dy = adjoint.gradient(getResult());
-  SmallVector<int64_t> heads(typeOf(getResult()).getShape().drop_back());
-  Value delta =
-      create<AttentionDeltaOp>(adjoint, typeOf(getResult()).withShape(heads),
-                               dy, adjoint.value(getResult()));
+  Value dy = adjoint.gradient(getResult()), delta = deltaOf(*this, adjoint);
   SmallVector<Value> operands = {dy,
                                  adjoint.value(getQ()),
                                  adjoint.value(getK()),
@@ -185,6 +226,17 @@ void SequenceAttentionOp::differentiateInputs(Adjoint &adjoint) {
       attributes);
   adjoint.add(getK(), both.getKeys());
   adjoint.add(getV(), both.getValues());
+}
+
+void SequenceAttentionOp::differentiateParameters(Adjoint &adjoint) {
+  if (!getSinks())
+    return;
+  Value delta = deltaOf(*this, adjoint);
+  Value rows = create<AttentionSinkGradientOp>(adjoint, delta.getType(), delta,
+                                               adjoint.value(getStatistics()),
+                                               adjoint.value(getSinks()));
+  contribute(adjoint, getSinks(),
+             create<BiasGradientOp>(adjoint, gradientType(getSinks()), rows));
 }
 
 //===----------------------------------------------------------------------===//

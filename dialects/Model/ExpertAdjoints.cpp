@@ -18,6 +18,13 @@ void RouteOp::differentiateInputs(Adjoint &adjoint) {
                   getScoringAttr(), getNormalizeAttr(), getFactorAttr()));
 }
 
+void RouteOp::differentiateParameters(Adjoint &adjoint) {
+  if (getCountsLoads())
+    contribute(adjoint, getBias(),
+               create<RouterLoadsOp>(adjoint, typeOf(getBias()),
+                                     adjoint.value(getExperts())));
+}
+
 void GatherOp::differentiateInputs(Adjoint &adjoint) {
   Value places = dispatchOf(getChoices()).getPlaces();
   adjoint.add(getX(), create<GatherGradientOp>(adjoint, typeOf(getX()),
@@ -54,8 +61,22 @@ void GroupedLinearOp::differentiateInputs(Adjoint &adjoint) {
 void GroupedLinearOp::differentiateParameters(Adjoint &adjoint) {
   auto type =
       typeOf(getWeight()).withElementType(Float32Type::get(getContext()));
+  Value dy = adjoint.gradient(getResult());
   contribute(adjoint, getWeight(),
-             create<GroupedLinearWeightGradientOp>(
-                 adjoint, type, adjoint.gradient(getResult()),
-                 adjoint.value(getX()), adjoint.value(getBounds())));
+             create<GroupedLinearWeightGradientOp>(adjoint, type, dy,
+                                                   adjoint.value(getX()),
+                                                   adjoint.value(getBounds())));
+  if (getBias())
+    contribute(adjoint, getBias(),
+               create<GroupedBiasGradientOp>(adjoint, typeOf(getBias()), dy,
+                                             adjoint.value(getBounds())));
+}
+
+void ClampedSwigluOp::differentiateInputs(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult()), gate = adjoint.value(getGate()),
+        up = adjoint.value(getUp());
+  adjoint.add(getGate(), create<ClampedSwigluGateGradientOp>(adjoint, getType(),
+                                                             dy, gate, up));
+  adjoint.add(getUp(), create<ClampedSwigluUpGradientOp>(adjoint, getType(), dy,
+                                                         gate, up));
 }

@@ -6,10 +6,6 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::model;
 
-bool model::areSeparable(GroupedGatedLinearOp op) {
-  return !op.getGateBias() && op.getActivation() != Activation::clamped_swiglu;
-}
-
 void model::separateGates(RewriterBase &rewriter, GroupedGatedLinearOp op) {
   rewriter.setInsertionPoint(op);
   auto named = [&](StringRef part) -> Location {
@@ -20,12 +16,16 @@ void model::separateGates(RewriterBase &rewriter, GroupedGatedLinearOp op) {
         rewriter.getStringAttr(name.getName().getValue() + "." + part));
   };
   Type type = op.getType();
-  auto product = [&](StringRef part, Value weight) -> Value {
+  auto product = [&](StringRef part, Value weight, Value bias) -> Value {
     return rewriter.create<GroupedLinearOp>(named(part), type, op.getX(),
-                                            op.getBounds(), weight,
-                                            /*bias=*/Value());
+                                            op.getBounds(), weight, bias);
   };
-  Value gate = product("gate", op.getGate()), up = product("up", op.getUp());
+  Value gate = product("gate", op.getGate(), op.getGateBias()),
+        up = product("up", op.getUp(), op.getUpBias());
+  if (op.getActivation() == Activation::clamped_swiglu) {
+    rewriter.replaceOpWithNewOp<ClampedSwigluOp>(op, type, gate, up);
+    return;
+  }
   gate = rewriter.create<ActivateOp>(named("activation"), type, gate,
                                      op.getActivationAttr());
   rewriter.replaceOp(

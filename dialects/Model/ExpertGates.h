@@ -9,12 +9,9 @@
 
 namespace baton::model {
 
-/// Whether gates and ups can be products of their own: their activation is of
-/// the gate alone, and has no biases.
-bool areSeparable(GroupedGatedLinearOp op);
-
-/// Replaces the op by a product of gates and one of ups, an activation and a
-/// multiplication. Gates and ups of `op` may have other types from each other.
+/// Replaces the op by a product of gates and one of ups, and by what makes
+/// their activation of both. Gates and ups of `op` may have other types from
+/// each other.
 void separateGates(mlir::RewriterBase &rewriter, GroupedGatedLinearOp op);
 
 } // namespace baton::model

@@ -104,4 +104,45 @@ def Model_GroupedLinearWeightGradientOp : Model_PlainOp<"grouped_linear_weight_g
   let hasVerifier = 1;
 }
 
+def Model_GroupedBiasGradientOp : Model_PlainOp<"grouped_bias_gradient"> {
+  let summary = "the sum of each expert's places: the adjoint of a grouped linear for its bias";
+  let description = [{
+    That of an expert that no row has is zero.
+
+    **Constraints:**
+    - dy is `rows x k x N x f32` by places
+    - bounds are made by `model.dispatch`, of E experts; the result is `E x N x f32`
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$bounds);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+class Model_ClampedSwigluAdjoint<string mnemonic, string text>
+    : Model_PlainOp<mnemonic, [Pure, Model_Elementwise]> {
+  let summary = text;
+  let description = [{
+    A number that is clamped has no gradient.
+
+    **Constraints:**
+    - all operands and the result have the same type
+    - elements are floating-point
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$gate, Model_TensorType:$up);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      if (failed(expectTypeOf(*this, "dy", getDy(), "the gate", getGate())))
+        return failure();
+      return verifySameTypeBinary(*this, getGate(), getUp(), getResult());
+    }
+  }];
+}
+
+def Model_ClampedSwigluGateGradientOp
+    : Model_ClampedSwigluAdjoint<"clamped_swiglu_gate_gradient", "the adjoint of clamped_swiglu for the gate">;
+def Model_ClampedSwigluUpGradientOp
+    : Model_ClampedSwigluAdjoint<"clamped_swiglu_up_gradient", "the adjoint of clamped_swiglu for the up">;
+
 #endif // BATON_DIALECTS_MODEL_EXPERTGRADIENTOPS

@@ -20,7 +20,7 @@ def Model_ScoringAttr : EnumAttr<Model_Dialect, Model_Scoring, "scoring"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_Adjoint]> {
+def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_ParameterAdjoint]> {
   let summary = "the experts of each row, and their weights";
   let description = [{
     A row's scores are the softmax of its logits, or their sigmoids. Its experts are
@@ -33,17 +33,22 @@ def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_Adjoint]> {
     whose logits are no numbers has the experts 0 to k - 1, with weights that are
     none.
 
+    A bias has no gradient. With `counts_loads` its adjoint contributes
+    `model.router_loads` in place of one.
+
     **Constraints:**
     - logits are `rows x E x f32`, bias is `E x f32`
     - experts are `rows x k x i32`, weights `rows x k x f32`; k is 1 to E, at most 64
     - the factor is finite
+    - `counts_loads` needs a bias
     - groups, at most 64, divide E; of a row's groups, 1 to groups, there are k experts; with `best_two` a group has at least 2
   }];
   let arguments = (ins Model_TensorType:$logits, Optional<Model_TensorType>:$bias,
                        DefaultValuedAttr<Model_ScoringAttr, "::baton::model::Scoring::softmax">:$scoring,
                        UnitAttr:$normalize, DefaultValuedAttr<F32Attr, "1.0f">:$factor,
                        DefaultValuedAttr<I64Attr, "1">:$groups,
-                       DefaultValuedAttr<I64Attr, "1">:$groups_of_row, UnitAttr:$best_two);
+                       DefaultValuedAttr<I64Attr, "1">:$groups_of_row, UnitAttr:$best_two,
+                       UnitAttr:$counts_loads);
   let results = (outs Model_TensorType:$experts, Model_TensorType:$weights);
   let hasVerifier = 1;
 }
@@ -122,6 +127,26 @@ def Model_GroupedGatedLinearOp : Model_Op<"grouped_gated_linear", [Pure, AttrSiz
     attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
+}
+
+def Model_ClampedSwigluOp : Model_PlainOp<"clamped_swiglu", [Pure, Model_Adjoint, Model_Elementwise]> {
+  let summary = "the activation clamped_swiglu of a gate and an up that are there";
+  let description = [{
+    What `model.grouped_gated_linear` makes of its two sums, where these are made by
+    products of their own: in training, whose adjoint reads them.
+
+    **Constraints:**
+    - both operands and the result have the same type
+    - elements are floating-point
+  }];
+  let arguments = (ins Model_TensorType:$gate, Model_TensorType:$up);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      return verifySameTypeBinary(*this, getGate(), getUp(), getResult());
+    }
+  }];
 }
 
 def Model_CombineOp : Model_PlainOp<"combine", [Pure, Model_Adjoint]> {

@@ -87,6 +87,8 @@ LogicalResult RouteOp::verify() {
     return emitOpError() << ofRow << " groups of a row, of " << ofGroup
                          << " experts each, expected 1 to " << groups
                          << " with " << k << " experts";
+  if (getCountsLoads() && !getBias())
+    return emitOpError() << "counts loads for a bias, and has none";
   if (getBestTwo() && ofGroup < 2)
     return emitOpError() << "a group of one expert has no best two";
   return expectFinite(*this, "the factor", getFactor());
@@ -299,6 +301,14 @@ LogicalResult GroupedLinearInputGradientOp::verify() {
     return failure();
   return expectNumbers(*this, "the result", getResult(),
                        {kRows, dy[1], inputs});
+}
+
+LogicalResult GroupedBiasGradientOp::verify() {
+  if (failed(expectGradientOfPlaces(*this, getDy())) ||
+      failed(expectDispatched(*this, "bounds", getBounds(), 0)))
+    return failure();
+  return expectNumbers(*this, "the result", getResult(),
+                       {countExperts(getBounds()), shapeOf(getDy())[2]});
 }
 
 LogicalResult GroupedLinearWeightGradientOp::verify() {

@@ -471,7 +471,7 @@ def Model_LinearOp : Model_Op<"linear", [Pure, AttrSizedOperandSegments, Model_P
   let hasVerifier = 1;
 }
 
-def Model_HeadLinearOp : Model_PlainOp<"head_linear"> {
+def Model_HeadLinearOp : Model_PlainOp<"head_linear", [Pure, Model_ParameterProductAdjoint]> {
   let summary = "x · weightᵀ, each head by its own weight";
   let description = [{
     `result[r, h] = weight[h] · x[r, h]`: what attention to compressed states has
@@ -605,7 +605,7 @@ def Model_RopeOp : Model_PlainOp<"rope", [Pure, Model_Adjoint]> {
   let hasVerifier = 1;
 }
 
-def Model_JoinHeadsOp : Model_PlainOp<"join_heads"> {
+def Model_JoinHeadsOp : Model_PlainOp<"join_heads", [Pure, Model_Adjoint]> {
   let summary = "elements of each head, behind those of another value";
   let description = [{
     `result[r, h] = [front[r, h], back[r, h]]`

@@ -1,4 +1,4 @@
-//===- RouterOps.td - the model dialect: losses of routers ----------------===//
+//===- RouterOps.td - the model dialect: losses and loads of routers ------===//
 //
 // Included by ModelOps.td, behind ExpertOps.td. What a loss asks of all layers'
 // routers goes through the stack as one sum for each row: of E experts the
@@ -72,6 +72,22 @@ def Model_RouterLossOp : Model_PlainOp<"router_loss", [Pure, Model_Adjoint]> {
   let arguments = (ins Model_TensorType:$loss, Model_TensorType:$sums, Model_TensorType:$weights,
                        F32Attr:$balance, F32Attr:$z, I64Attr:$layers);
   let results = (outs Model_TensorType:$losses, Model_TensorType:$dsums);
+  let hasVerifier = 1;
+}
+
+def Model_RouterLoadsOp : Model_PlainOp<"router_loads"> {
+  let summary = "how many of a step's rows each expert was chosen for";
+  let description = [{
+    Whole numbers, so that their sums are the same in any order. In place of a
+    gradient of the bias that corrects a choice, what they say moves it: an expert of
+    more rows than the mean is chosen less often, without a loss (Wang et al.,
+    "Auxiliary-Loss-Free Load Balancing", 2024).
+
+    **Constraints:**
+    - experts are `rows x k x i32`; the result is `E x f32`
+  }];
+  let arguments = (ins Model_TensorType:$experts);
+  let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }
 

@@ -1,4 +1,4 @@
-//===- RouterVerifiers.cpp - what losses of routers promise ---------------===//
+//===- RouterVerifiers.cpp - what losses and loads of routers promise -----===//
 //
 // As ModelVerifiers.cpp, for RouterOps.td.
 //
@@ -38,6 +38,19 @@ static LogicalResult expectLogits(Operation *op, Value logits) {
   return expectFloat32(op, "the logits", logits);
 }
 
+/// Of so many experts those that rows have.
+static LogicalResult expectChosen(Operation *op, Value chosen,
+                                  int64_t experts) {
+  ArrayRef<int64_t> shape = shapeOf(chosen);
+  int64_t most = std::min(experts, kMostExpertsOfRow);
+  if (shape.size() != 2 || shape[0] != kRows || shape[1] < 1 || shape[1] > most)
+    return op->emitOpError() << "experts have shape " << text(shape)
+                             << ", expected [rows, 1 to " << most << "]";
+  if (!typeOf(chosen).getElementType().isInteger(32))
+    return op->emitOpError() << "experts are not i32";
+  return success();
+}
+
 LogicalResult RouterBeginOp::verify() {
   if (failed(expectNumbers(*this, "weights", getWeights(), {kRows})))
     return failure();
@@ -51,14 +64,8 @@ LogicalResult RouterSumsOp::verify() {
   if (failed(expectNumbers(*this, "sums", getSums(),
                            {kRows, routerSums(experts)})))
     return failure();
-  ArrayRef<int64_t> chosen = shapeOf(getExperts());
-  int64_t most = std::min(experts, kMostExpertsOfRow);
-  if (chosen.size() != 2 || chosen[0] != kRows || chosen[1] < 1 ||
-      chosen[1] > most)
-    return emitOpError() << "experts have shape " << text(chosen)
-                         << ", expected [rows, 1 to " << most << "]";
-  if (!typeOf(getExperts()).getElementType().isInteger(32))
-    return emitOpError() << "experts are not i32";
+  if (failed(expectChosen(*this, getExperts(), experts)))
+    return failure();
   return expectTypeOf(*this, "the result", getResult(), "sums", getSums());
 }
 
@@ -88,4 +95,14 @@ LogicalResult RouterLossOp::verify() {
   int64_t experts = expertsOfRouterSums(shapeOf(getSums())[1]);
   return expectNumbers(*this, "dsums", getDsums(),
                        {kRows, gradientsOfRouterSums(experts)});
+}
+
+LogicalResult RouterLoadsOp::verify() {
+  ArrayRef<int64_t> loads = shapeOf(getResult());
+  if (loads.size() != 1 || loads[0] < 1 || loads[0] > kMostExperts)
+    return emitOpError() << "the result has shape " << text(loads)
+                         << ", expected [experts], of at most " << kMostExperts;
+  if (failed(expectFloat32(*this, "the result", getResult())))
+    return failure();
+  return expectChosen(*this, getExperts(), loads[0]);
 }

@@ -12,23 +12,25 @@
 // The forward step of training
 //===----------------------------------------------------------------------===//
 
-def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model_ProductAdjoint]> {
+def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model_ParameterProductAdjoint]> {
   let summary = "causal attention within the sequences of a step";
   let description = [{
     As `model.attention`, over the step's own rows: row r sees the rows
     `r - positions[r]` to r, of them the last `window` if that is not 0. So
     several sequences, of any lengths, lie behind one another. `statistics` are
     the maximum of each query head's scores, and the sum of their exponentials
-    relative to it: with them an adjoint computes any weight again.
+    relative to it: with them an adjoint computes any weight again. A sink, as
+    `model.softmax` has it, is one more score, and counts in both.
 
     **Constraints:**
     - q is `rows x H x D`, k is `rows x G x D`, v is `rows x G x E`; the result is `rows x H x E`, the statistics `rows x H x 2`; all f32
     - G divides H
     - positions are `rows x i32`
+    - sinks are `H x f32`
     - scale is finite; softcap is not negative; window is 0 (none) or at least 1
   }];
   let arguments = (ins Model_TensorType:$q, Model_TensorType:$k, Model_TensorType:$v,
-                       Model_TensorType:$positions,
+                       Model_TensorType:$positions, Optional<Model_TensorType>:$sinks,
                        F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap,
                        DefaultValuedAttr<I64Attr, "0">:$window);
   let results = (outs Model_TensorType:$result, Model_TensorType:$statistics);
@@ -243,6 +245,28 @@ def Model_NormEndGradientOp : Model_PlainOp<"norm_end_gradient"> {
   let hasVerifier = 1;
 }
 
+def Model_HeadLinearInputGradientOp : Model_PlainOp<"head_linear_input_gradient"> {
+  let summary = "dy · weight, each head by its own weight: the adjoint of head_linear for its input";
+  let description = [{
+    **Constraints:**
+    - dy is `rows x H x N x f32`; the weight is static `H x N x K`; the result is `rows x H x K x f32`
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$weight);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_HeadLinearWeightGradientOp : Model_PlainOp<"head_linear_weight_gradient"> {
+  let summary = "dyᵀ · x of each head: the adjoint of head_linear for its weight";
+  let description = [{
+    **Constraints:**
+    - dy is `rows x H x N x f32` and x is `rows x H x K x f32`; the result is `H x N x K x f32`
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Adjoints of attention
 //===----------------------------------------------------------------------===//
@@ -299,6 +323,22 @@ def Model_AttentionKeyValueGradientOp : Model_AttentionAdjoint<"attention_key_va
     - the results have the types of k and v
   }];
   let results = (outs Model_TensorType:$keys, Model_TensorType:$values);
+}
+
+def Model_AttentionSinkGradientOp : Model_PlainOp<"attention_sink_gradient"> {
+  let summary = "the adjoint of sequence_attention for its sinks, of each row";
+  let description = [{
+    A sink's weight times what softmax's adjoint subtracts from the adjoint of every
+    weight, its value being zero: `result[r, h] = -e^(sinks[h] - m) / s * delta[r, h]`,
+    where m and s are the statistics.
+
+    **Constraints:**
+    - delta is `rows x H x f32`, statistics are `rows x H x 2 x f32`, sinks `H x f32`
+    - the result has delta's type
+  }];
+  let arguments = (ins Model_TensorType:$delta, Model_TensorType:$statistics, Model_TensorType:$sinks);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
 }
 
 def Model_MaskGradientOp : Model_PlainOp<"mask_gradient"> {

@@ -32,7 +32,9 @@ template <typename OpT> static LogicalResult verifySequences(OpT op) {
 }
 
 LogicalResult SequenceAttentionOp::verify() {
-  if (failed(verifySequences(*this)))
+  if (failed(verifySequences(*this)) ||
+      (getSinks() &&
+       failed(verifySinks(*this, getSinks(), shapeOf(getQ())[1]))))
     return failure();
   return expectValue(*this, "the result", getResult(),
                      {kRows, shapeOf(getQ())[1], shapeOf(getV())[2]});
@@ -258,6 +260,32 @@ LogicalResult NormEndGradientOp::verify() {
   return verifySquares(*this, "the result", getResult(), getX());
 }
 
+LogicalResult HeadLinearInputGradientOp::verify() {
+  if (failed(expectHeads(*this, "dy", getDy())) ||
+      failed(expectRank(*this, "the weight", getWeight(), 3)) ||
+      failed(expectStatic(*this, "the weight", getWeight())) ||
+      failed(expectFloating(*this, "the weight", getWeight())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy()), weight = shapeOf(getWeight());
+  if (weight[0] != dy[1] || weight[1] != dy[2])
+    return emitOpError() << "dy has shape " << text(dy) << " and the weight "
+                         << text(weight)
+                         << ", expected [rows, H, N] and [H, N, K]";
+  return expectValue(*this, "the result", getResult(),
+                     {kRows, dy[1], weight[2]});
+}
+
+LogicalResult HeadLinearWeightGradientOp::verify() {
+  if (failed(expectHeads(*this, "dy", getDy())) ||
+      failed(expectHeads(*this, "x", getX())))
+    return failure();
+  ArrayRef<int64_t> dy = shapeOf(getDy()), x = shapeOf(getX());
+  if (dy[1] != x[1])
+    return emitOpError() << "dy has shape " << text(dy) << " and x " << text(x)
+                         << ", expected rows of as many heads";
+  return expectValue(*this, "the result", getResult(), {dy[1], dy[2], x[2]});
+}
+
 //===----------------------------------------------------------------------===//
 // Adjoints of attention
 //===----------------------------------------------------------------------===//
@@ -298,6 +326,19 @@ LogicalResult AttentionKeyValueGradientOp::verify() {
       failed(expectTypeOf(*this, "the first result", getKeys(), "k", getK())))
     return failure();
   return expectTypeOf(*this, "the second result", getValues(), "v", getV());
+}
+
+LogicalResult AttentionSinkGradientOp::verify() {
+  ArrayRef<int64_t> delta = shapeOf(getDelta());
+  if (delta.size() != 2 || delta[0] != kRows || isSymbol(delta[1]))
+    return emitOpError() << "delta has shape " << text(delta)
+                         << ", expected [rows, heads]";
+  if (failed(expectFloat32(*this, "delta", getDelta())) ||
+      failed(expectValue(*this, "the statistics", getStatistics(),
+                         {kRows, delta[1], 2})) ||
+      failed(verifySinks(*this, getSinks(), delta[1])))
+    return failure();
+  return expectTypeOf(*this, "the result", getResult(), "delta", getDelta());
 }
 
 LogicalResult MaskGradientOp::verify() {

@@ -41,7 +41,8 @@ def Update_Dialect : Dialect {
     Groups say which parameter takes which rule: the first group that fits. A
     map is a phase of tasks, a sum two, a product one: what a rule costs can be
     read off it. A parameter is a matrix of one layer, a vector one of one row.
-    The gradient is the one of the whole step, already clipped.
+    The gradient is the one of the whole step, already clipped, but for rules that
+    are `unscaled`.
 
     A step whose loss or gradients are not finite changes nothing.
   }];
@@ -63,7 +64,9 @@ def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock]> 
   let description = [{
     The arguments are the parameter, its gradient and the states, in that order;
     states begin as zeros. With `wide`, a matrix that has more rows than columns
-    is taken transposed, in all that the rule says of it.
+    is taken transposed, in all that the rule says of it. With `unscaled`, the
+    gradient is what steps have added up, neither clipped nor divided by the scale of
+    losses: of what is no loss's.
 
     **Constraints:**
     - there is one argument more than the parameter and one for each state, all tensor<?x?xf32>
@@ -72,9 +75,9 @@ def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock]> 
     - a number has one default wherever it stands
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DefaultValuedAttr<StrArrayAttr, "{}">:$states,
-                       UnitAttr:$wide);
+                       UnitAttr:$wide, UnitAttr:$unscaled);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name (`states` $states^)? (`wide` $wide^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name (`states` $states^)? (`wide` $wide^)? (`unscaled` $unscaled^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{

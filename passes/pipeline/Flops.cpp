@@ -46,6 +46,13 @@ double pipeline::countFlops(Operation *op) {
       .Case<LinearWeightGradientOp>([](LinearWeightGradientOp gradient) {
         return 2 * elementsOf(gradient.getResult());
       })
+      .Case<HeadLinearInputGradientOp>([](HeadLinearInputGradientOp gradient) {
+        return 2 * elementsOf(gradient.getWeight());
+      })
+      .Case<HeadLinearWeightGradientOp>(
+          [](HeadLinearWeightGradientOp gradient) {
+            return 2 * elementsOf(gradient.getResult());
+          })
       .Case<HyperProjectGradientOp>([](HyperProjectGradientOp gradient) {
         return 2 * elementsOf(gradient.getPhi());
       })

@@ -48,6 +48,9 @@ struct ProductCall {
 void callProduct(PhaseBuilder &phase, llvm::StringRef format,
                  const ProductCall &call);
 
+/// The product of heads by weights that train.
+mlir::LogicalResult tileTrained(model::HeadLinearOp op, Tiler &tiler);
+
 } // namespace baton::tasks
 
 #endif // BATON_PASSES_TILING_PRODUCTS_H

@@ -158,13 +158,19 @@ WeightSources Tiler::sourcesOf(ValueRange weights) const {
   for (Value weight : weights)
     for (model::ParameterOp part : partsOf(weight)) {
       SmallVector<int64_t> shape = part.getStoredShape();
+      // Files of a program that trains have all heads and experts, whoever has
+      // them.
+      const bool trains =
+          part->getParentOfType<model::ProgramOp>().getTraining();
       if (part.getHeads()) {
         const HeadParts heads(part);
+        ArrayAttr shards = trains ? ArrayAttr() : heads.shards;
+        const int64_t count = trains ? part.getWholeShape()[0] : heads.own;
         if (!part.getTransposed())
-          add(part, part.getSources(), shape, heads.shards, {}, heads.blocks);
+          add(part, part.getSources(), shape, shards, {}, heads.blocks);
         else
-          for (int64_t i = 0; i < heads.own; ++i)
-            add(part, part.getSources(), shape, heads.shards, {}, {},
+          for (int64_t i = 0; i < count; ++i)
+            add(part, part.getSources(), shape, shards, {}, {},
                 heads.inputsOf(i));
         continue;
       }
@@ -174,8 +180,7 @@ WeightSources Tiler::sourcesOf(ValueRange weights) const {
             part.getBlocksAttr());
         continue;
       }
-      // Files of a program that trains have all experts, whoever has them.
-      if (part->getParentOfType<model::ProgramOp>().getTraining()) {
+      if (trains) {
         for (int64_t i = 0, e = shape.front(); i < e; ++i)
           add(part, sourcesOfExpert(part, std::to_string(i)),
               ArrayRef(shape).drop_front(), ArrayAttr(), {},
@@ -210,7 +215,7 @@ DictionaryAttr Tiler::describe(ValueRange weights) const {
     entries.push_back(builder.getNamedAttr("layer_step", sources.layerStep));
   }
   auto cut = weights.front().getDefiningOp<model::ParameterOp>();
-  if (cut && cut.isOfExperts() && cut.getShards() &&
+  if (cut && cut.isOfSeveral() && cut.getShards() &&
       cut->getParentOfType<model::ProgramOp>().getTraining())
     entries.push_back(builder.getNamedAttr("shards", describeShards(cut)));
   return builder.getDictionaryAttr(entries);

@@ -95,6 +95,13 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
     own.add(description, op);
   });
   tiler.stack = {};
+  model.walk([&](model::GradientOp op) {
+    Attribute key =
+        keyOf(op.getParameter().getDefiningOp<model::ParameterOp>());
+    changed.insert(key);
+    if (!op.getGradient().getDefiningOp<model::RouterLoadsOp>())
+      ofLosses.insert(key);
+  });
   Builder builder(plan.context());
   Location location = model.getLoc();
   auto provided = [&](StringRef name, model::StepTensorType type,
@@ -136,6 +143,7 @@ Trainable &Training::trainable(Value value) {
   made.location = value.getLoc();
   made.name = (names ? names->of(keyOf(parameter)) : own.of(description)).str();
   made.layers = tiler.layersOf(value);
+  made.isOfSeveral = parameter.isOfSeveral();
   made.between = betweenPrograms();
   made.description = description;
   if (parameter.getShards()) {
@@ -144,7 +152,7 @@ Trainable &Training::trainable(Value value) {
     made.ownShards = describeShards(parameter);
     made.axes = builder.getArrayAttr(parameter.getShardAxes());
     for (auto shard : parameter.getShardsAttr().getAsRange<model::ShardAttr>())
-      made.cutsMatrices |= rank < 3 || shard.getDimension() > 0;
+      made.cutsMatrices |= !made.isOfSeveral || shard.getDimension() > 0;
   }
   Type stored = typeOf(value).getElementType();
   made.productFormat = stored.isBF16()  ? "bf16"
@@ -176,8 +184,14 @@ Trainable &Training::trainable(Value value) {
   made.weight = shaped(made.name + ".weights", "parameter", made.weightStorage,
                        !isGathered, gathered);
   made.weight.buffer.setRing(made.isRing);
+  // The step reads some that nothing changes.
+  const bool isChanged = changed.contains(keyOf(parameter));
   if (!isGathered)
-    made.weight.buffer.setCarry(event::Carry::renewed);
+    made.weight.buffer.setCarry(isChanged ? event::Carry::renewed
+                                          : event::Carry::kept);
+  if (!isChanged)
+    return made;
+  made.isCounted = ofLosses.contains(keyOf(parameter));
   made.gradient = shaped(made.name + ".gradient", "gradient",
                          made.gradientStorage, !made.isFresh, 1);
   if (parts) {

@@ -14,6 +14,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Update/Update.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -30,18 +31,18 @@ struct Shard;
 /// A parameter that training changes.
 struct Trainable {
   std::string name;
-  /// One layer's: [n], [n, k], or, of experts, [experts, n, k].
+  /// One layer's: [n], [n, k], or of several, experts or heads, [several, ...].
   View weight, gradient;
   int64_t layers;
+  /// Whether an expert's, or a head's, part is a matrix or a vector by itself.
+  bool isOfSeveral = false;
 
-  /// An expert's weight is a matrix by itself.
-  int64_t experts() const {
-    return weight.type.getRank() > 2 ? weight.type.getDimension(0) : 1;
-  }
   /// Matrices, or vectors, of all layers.
-  int64_t matrices() const { return layers * experts(); }
-  /// Dimensions of each, as the checkpoint has them.
-  int64_t rank() const { return std::min<int64_t>(weight.type.getRank(), 2); }
+  int64_t matrices() const {
+    return layers * (isOfSeveral ? weight.type.getDimension(0) : 1);
+  }
+  /// Dimensions of each.
+  int64_t rank() const { return weight.type.getRank() - isOfSeveral; }
 
   /// What the loader makes it of.
   mlir::DictionaryAttr description;
@@ -73,7 +74,7 @@ struct Trainable {
   /// The gradient is one step's, of one layer at a time: none before it.
   bool isFresh = false;
   /// Whether the norm of gradients counts it: not twice where several ranks
-  /// have the same one.
+  /// have the same one, nor what is no gradient of a loss.
   bool isCounted = true;
 };
 
@@ -194,6 +195,9 @@ private:
   /// Descriptions of parameters in the model's order, whoever asks for them
   /// first.
   llvm::SetVector<mlir::Attribute> parameters;
+  /// By keys, parameters to which something contributes; and those of them to
+  /// which losses do.
+  llvm::DenseSet<mlir::Attribute> changed, ofLosses;
 };
 
 /// The parameter whose gradient a result contributes to; reports at the op

@@ -68,6 +68,9 @@ public:
     Value gradient;
   };
   llvm::DenseMap<Value, SmallVector<Slice>> slices;
+
+private:
+  LogicalResult join(Value result, ArrayRef<Slice> parts);
 };
 
 /// One adjoint for parameters, left for later.
@@ -166,29 +169,62 @@ Value Walk::gradient(Value result) {
     llvm::sort(parts, [](const Slice &a, const Slice &b) {
       return a.offset < b.offset;
     });
-    int64_t end = 0;
-    SmallVector<Value> values;
-    for (const Slice &part : parts) {
-      if (part.axis != parts.front().axis || part.offset != end)
-        break;
-      end += typeOf(part.gradient).getDimension(part.axis);
-      values.push_back(part.gradient);
-    }
-    if (values.size() != parts.size() ||
-        end != typeOf(result).getDimension(parts.front().axis)) {
-      if (succeeded(status))
-        status = emitError(result.getLoc())
-                 << "cannot be differentiated: its slices overlap or leave out "
-                    "a part";
-      return {};
-    }
-    Value joined = values.front();
-    if (values.size() > 1)
-      joined = builder.create<JoinOp>(location, result.getType(), values,
-                                      parts.front().axis);
-    add(result, joined);
+    if (succeeded(join(result, parts)) || failed(status))
+      return sums.lookup(result);
+    status = emitError(result.getLoc())
+             << "cannot be differentiated: its slices overlap or leave out a "
+                "part";
+    return {};
   }
   return sums.lookup(result);
+}
+
+/// Adds what slices, in ascending order, contribute to a sum. Where they leave
+/// out a part, the sum has to be there already, and is cut as they are.
+LogicalResult Walk::join(Value result, ArrayRef<Slice> parts) {
+  const int64_t axis = parts.front().axis;
+  const int64_t width = typeOf(result).getDimension(axis);
+  Value whole = sums.lookup(result);
+  int64_t end = 0;
+  bool isWhole = true;
+  for (const Slice &part : parts) {
+    if (part.axis != axis || part.offset < end)
+      return failure();
+    isWhole &= part.offset == end;
+    end = part.offset + typeOf(part.gradient).getDimension(axis);
+  }
+  isWhole &= end == width;
+  if (!isWhole && !whole)
+    return failure();
+  SmallVector<Value> values;
+  auto sliceOf = [&](int64_t offset, int64_t size) -> Value {
+    SmallVector<int64_t> shape(typeOf(result).getShape());
+    shape[axis] = size;
+    return builder.create<SliceOp>(location, typeOf(whole).withShape(shape),
+                                   whole, axis, offset);
+  };
+  end = 0;
+  for (const Slice &part : parts) {
+    const int64_t size = typeOf(part.gradient).getDimension(axis);
+    if (part.offset > end)
+      values.push_back(sliceOf(end, part.offset - end));
+    Value value = part.gradient;
+    if (!isWhole)
+      value = builder.create<AddOp>(location, value.getType(),
+                                    sliceOf(part.offset, size), value);
+    values.push_back(value);
+    end = part.offset + size;
+  }
+  if (end < width)
+    values.push_back(sliceOf(end, width - end));
+  Value joined = values.front();
+  if (values.size() > 1)
+    joined = builder.create<JoinOp>(location, result.getType(), values, axis);
+  if (isWhole)
+    add(result, joined);
+  else
+    sums[result] = joined;
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -28,7 +28,8 @@ public:
 private:
   void addArguments();
   void seeAllRows();
-  LogicalResult separateExpertGates();
+  void separateExpertGates();
+  Value rowsOfState(Value state);
   LogicalResult attendWithinSequences();
   LogicalResult attendInPrimitiveForm();
   LogicalResult returnLoss();
@@ -69,18 +70,25 @@ void Former::seeAllRows() {
 
 /// Gates and ups of experts are products of their own, whose results an adjoint
 /// reads.
-LogicalResult Former::separateExpertGates() {
-  for (auto op : program.all<GroupedLinearOp>())
-    if (op.getBias())
-      return op.emitOpError() << "cannot be trained: it has biases";
-  for (auto op : program.all<GroupedGatedLinearOp>()) {
-    if (!areSeparable(op))
-      return op.emitOpError()
-             << "cannot be trained: it has biases, or the activation "
-             << stringifyActivation(op.getActivation());
+void Former::separateExpertGates() {
+  for (auto op : program.all<GroupedGatedLinearOp>())
     separateGates(rewriter, op);
-  }
-  return success();
+}
+
+/// What a step's rows are of a state, or of the elements of one; null where
+/// that is neither.
+Value Former::rowsOfState(Value state) {
+  if (auto append = state.getDefiningOp<KvAppendOp>())
+    return append.getX();
+  auto slice = state.getDefiningOp<SliceOp>();
+  auto append = slice ? slice.getX().getDefiningOp<KvAppendOp>() : KvAppendOp();
+  if (!append || slice.getAxis() == 0)
+    return {};
+  SmallVector<int64_t> shape(typeOf(slice).getShape());
+  shape[0] = kRows;
+  return rewriter.create<SliceOp>(slice.getLoc(),
+                                  typeOf(slice).withShape(shape), append.getX(),
+                                  slice.getAxisAttr(), slice.getOffsetAttr());
 }
 
 LogicalResult Former::attendWithinSequences() {
@@ -89,24 +97,24 @@ LogicalResult Former::attendWithinSequences() {
     if (op.getSinks())
       return op.emitOpError() << "cannot be trained: it has sinks";
   for (auto op : program.all<AttentionOp>()) {
-    auto keys = op.getK().getDefiningOp<KvAppendOp>();
-    auto values = op.getV().getDefiningOp<KvAppendOp>();
+    rewriter.setInsertionPoint(op);
+    Value keys = rowsOfState(op.getK()), values = rowsOfState(op.getV());
     if (!keys || !values)
       return op.emitOpError()
              << "cannot be trained: keys or values are no state as it is";
-    if (op.getSinks())
-      return op.emitOpError() << "cannot be trained: it has sinks";
-    rewriter.setInsertionPoint(op);
     StepTensorType type = typeOf(op.getResult());
     auto statistics = type.withShape({kRows, type.getDimension(1), 2});
     auto attention = rewriter.create<SequenceAttentionOp>(
-        op.getLoc(), TypeRange({type, statistics}), op.getQ(), keys.getX(),
-        values.getX(), positions, op.getScaleAttr(), op.getSoftcapAttr(),
+        op.getLoc(), TypeRange({type, statistics}), op.getQ(), keys, values,
+        positions, op.getSinks(), op.getScaleAttr(), op.getSoftcapAttr(),
         op.getWindowAttr());
     Value result = attention.getResult();
     if (op.getGate())
       result = rewriter.create<GateOp>(op.getLoc(), type, result, op.getGate());
+    auto slice = op.getV().getDefiningOp<SliceOp>();
     rewriter.replaceOp(op, result);
+    if (slice && slice.use_empty())
+      rewriter.eraseOp(slice);
   }
   return attendInPrimitiveForm();
 }
@@ -126,6 +134,11 @@ static bool hidesOtherSequences(Value weights) {
 /// Attention that is written as products: positions are the step's rows, and
 /// masks hide those of other sequences.
 LogicalResult Former::attendInPrimitiveForm() {
+  for (auto op : program.all<SoftmaxOp>())
+    if (op.getSinks())
+      return op.emitOpError() << "cannot be trained: it has sinks; their "
+                                 "gradient is model.attention's, which "
+                                 "attention-fusion makes";
   for (auto op : program.all<MatmulOp>())
     if (typeOf(op.getLhs()).getDimension(2) == kKv &&
         !hidesOtherSequences(op.getLhs()))
@@ -206,14 +219,11 @@ LogicalResult Former::run() {
   for (Operation *op : program.all<GatedLinearOp>())
     return op->emitOpError()
            << "cannot be trained: training-form comes before linear-grouping";
-  for (Operation *op : program.all<HeadLinearOp>())
-    return op->emitOpError() << "cannot be trained: attention to compressed "
-                                "rows has no adjoint";
   addArguments();
   seeAllRows();
   program.readPositions(positions);
-  return success(succeeded(separateExpertGates()) &&
-                 succeeded(attendWithinSequences()) && succeeded(returnLoss()));
+  separateExpertGates();
+  return success(succeeded(attendWithinSequences()) && succeeded(returnLoss()));
 }
 
 namespace {

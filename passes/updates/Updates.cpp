@@ -172,10 +172,10 @@ View Update::kept(StringRef name, const View &like, StringAttr storage,
 void Update::bindArguments() {
   ArrayRef<int64_t> shape = trainable.weight.type.getShape();
   int64_t columns = shape.back(),
-          rows = shape.size() > 1 ? shape[shape.size() - 2] : 1;
+          rows = trainable.rank() > 1 ? shape[shape.size() - 2] : 1;
   turned = rule.getWide() && rows > columns;
   SmallVector<int64_t> layerShape = {rows, columns};
-  if (shape.size() > 2)
+  if (trainable.isOfSeveral)
     layerShape.assign(shape.begin(), shape.end());
   View like;
   like.type = matrix(together ? rows * trainable.matrices() : rows, columns);
@@ -330,7 +330,10 @@ LogicalResult Update::expectOneShape(Operation *op, const View &like) {
   return success();
 }
 
+/// Which operand is to be scaled.
 std::optional<unsigned> Update::gradientOf(Operation *op) {
+  if (rule.getUnscaled())
+    return std::nullopt;
   for (OpOperand &operand : op->getOpOperands())
     if (operand.get() == Value(rule.getGradient()))
       return operand.getOperandNumber();

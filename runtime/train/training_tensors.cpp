@@ -10,6 +10,7 @@
 #include "runtime/weights/message.h"
 #include "runtime/weights/parallel.h"
 #include "runtime/weights/parameters.h"
+#include "runtime/weights/stacked_experts.h"
 
 #include <nlohmann/json.hpp>
 
@@ -35,14 +36,15 @@ const nlohmann::json &training_of(const nlohmann::json &description) {
 nlohmann::json as_parameter(const nlohmann::json &tensor,
                             const std::vector<uint64_t> &whole) {
   nlohmann::json entry = tensor;
+  const bool is_vector = entry.at("parts").at(0).at("shape").size() == 1;
   entry["dtype"] = "f32";
-  entry["kind"] = whole.size() == 1 ? "vector" : "panels";
-  // Of experts, those of all of them.
+  entry["kind"] = is_vector ? "vector" : "panels";
+  // Of experts and heads, those of all of them.
   uint64_t outputs = whole.at(0);
-  for (size_t i = 1; i + 1 < whole.size(); ++i)
+  for (size_t i = 1; i + !is_vector < whole.size(); ++i)
     outputs *= whole[i];
   entry["n"] = outputs;
-  if (whole.size() > 1)
+  if (!is_vector)
     entry["k"] = whole.back();
   for (nlohmann::json &part : entry.at("parts"))
     part.erase("shards");
@@ -74,10 +76,10 @@ std::vector<uint64_t> stacked(const TrainingTensor &tensor) {
 }
 
 /// What a rank has of a parameter: outputs and columns, and how many columns
-/// its memory has, and the whole.
+/// its memory has.
 struct MatrixPart {
   IndexRange outputs, columns = {0, 1};
-  uint64_t stride = 1, width = 1;
+  uint64_t stride = 1;
 
   MatrixPart(const TrainingTensor &tensor, uint32_t rank) {
     std::vector<IndexRange> ranges = tensor.cut->ranges(rank);
@@ -85,7 +87,6 @@ struct MatrixPart {
     if (ranges.size() == 2) {
       columns = ranges[1];
       stride = tensor.shape[1];
-      width = tensor.cut->whole_shape()[1];
     }
   }
 };
@@ -113,15 +114,17 @@ void for_each_owner(
       visit(other, reinterpret_cast<const std::byte *>(all[other].data()));
 }
 
-/// Element `index` of a row-major [outputs, columns], as it is stored.
+/// Where elements of a row-major [outputs, columns] are stored.
 struct StoredPlace {
   const ParameterPart &part;
-  uint64_t columns = part.all_inputs();
 
+  /// Of what is stored, which may have more.
+  uint64_t columns() const { return part.own_inputs.count; }
   uint64_t of(uint64_t output, uint64_t column) const {
-    uint64_t stored = part.blocks.stored(output);
-    return part.transposed ? column * part.stored_outputs() + stored
-                           : stored * columns + column;
+    const uint64_t stored = part.blocks.stored(output),
+                   input = part.own_inputs.begin + column;
+    return part.transposed ? input * part.stored_outputs() + stored
+                           : stored * part.all_inputs() + input;
   }
 };
 
@@ -142,20 +145,22 @@ void for_each_run_of(const TrainingTensor &tensor, size_t part, uint32_t rank,
 
 /// Whether a part is read and written by runs of elements, whatever the shape.
 bool is_by_runs(const TrainingTensor &tensor) {
-  return tensor.cut->is_flat() || tensor.parts.size() > 1;
+  return tensor.cut->is_flat() || tensor.parts.size() > 1 ||
+         tensor.cut->whole_shape().size() > tensor.parts[0].shape.size();
 }
 
 /// Whether elements are stored in the order that they have in memory.
 bool is_in_order(const ParameterPart &part) {
-  return !part.transposed && part.blocks.size == part.blocks.stride;
+  return !part.transposed && part.blocks.size == part.blocks.stride &&
+         part.own_inputs.count == part.all_inputs();
 }
 
 /// Reads by runs.
 void read_runs(const TrainingTensor &tensor, size_t number, uint32_t rank,
                const Tensor &stored, std::byte *values) {
   const ParameterPart &part = tensor.parts[number];
-  const uint64_t columns = part.all_inputs();
   const StoredPlace place{part};
+  const uint64_t columns = place.columns();
   const Conversion convert = conversion(stored.type, tensor.type);
   for_each_run_of(
       tensor, number, rank, [&](uint64_t first, uint64_t own, uint64_t count) {
@@ -187,7 +192,7 @@ void read_part(const TrainingTensor &tensor, size_t number, uint32_t rank,
   const uint64_t element = bytes_of(tensor.type),
                  stored_element = bytes_of(stored.type);
   const Conversion convert = conversion(stored.type, tensor.type);
-  const StoredPlace place{part, own.width};
+  const StoredPlace place{part};
   auto source = [&](uint64_t output, uint64_t column) {
     return stored.data +
            place.of(own.outputs.begin + output, own.columns.begin + column) *
@@ -222,7 +227,7 @@ void write_part(const TrainingTensor &tensor, size_t number, uint32_t rank,
                 std::byte *whole) {
   const StoredPlace place{tensor.parts[number]};
   if (is_by_runs(tensor)) {
-    const uint64_t columns = place.columns;
+    const uint64_t columns = place.columns();
     return for_each_run_of(
         tensor, number, rank,
         [&](uint64_t first, uint64_t own, uint64_t count) {
@@ -536,17 +541,20 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
 static void initialize_part(const TrainingTensor &tensor, uint64_t layer,
                             size_t number, uint32_t rank, uint64_t seed) {
   const ParameterPart &part = tensor.parts[number];
-  const bool vector = tensor.cut->whole_shape().size() == 1;
-  const bool bias = vector && part.sources[0].ends_with("bias");
+  const bool vector = part.shape.size() == 1;
+  // A sink of zero is a score as any other one at first.
+  const bool zero = vector && (part.sources[0].ends_with("bias") ||
+                               part.sources[0].ends_with("sinks"));
   // By the checkpoint's name, which is the same on every mesh.
   const std::string name =
       part.names(tensor.first_layer + layer * tensor.layer_step)[0];
   const uint64_t stream =
-      mix(seed + hash_bytes(name.data(), name.size(), part.blocks.offset));
+      mix(seed + hash_bytes(name.data(), name.size(),
+                            part.blocks.offset + part.own_inputs.begin));
   // Of the element at this place of the whole, on whichever rank it is.
   auto value = [&](uint64_t i) {
     if (vector)
-      return bias ? 0.0 : 1.0;
+      return zero ? 0.0 : 1.0;
     // Box and Muller (1958).
     double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
     double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
@@ -575,11 +583,18 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
     const TrainingTensor *tensor;
     uint64_t layer;
     size_t number;
+    /// Whose part of a tensor of all experts it is.
+    uint64_t expert;
 
     const ParameterPart &part() const { return tensor->parts[number]; }
   };
   // Several parameters may be parts of one stored tensor.
-  std::map<std::string, std::vector<Source>> stored;
+  struct Stored {
+    std::vector<Source> parts;
+    /// Of how many experts it has tensors; 0 for a tensor by itself.
+    uint64_t experts = 0;
+  };
+  std::map<std::string, Stored> stored;
   for (const TrainingTensor *tensor : of_role(role))
     for (uint64_t layer = 0; layer < tensor->layers; ++layer)
       for (size_t part = 0; part < tensor->parts.size(); ++part) {
@@ -591,31 +606,44 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
             name = other;
             break;
           }
-        stored[name].push_back({tensor, layer, part});
+        const auto stack = stack_of_expert(name);
+        Stored &whole = stored[stack ? stack->name : name];
+        whole.parts.push_back({tensor, layer, part, stack ? stack->expert : 0});
+        if (stack)
+          whole.experts = std::max(whole.experts, stack->expert + 1);
       }
   bool gradients = std::string_view(role) == "gradient";
   std::vector<TensorSource> result;
-  for (auto &[name, parts] : stored) {
+  for (auto &[name, entry] : stored) {
+    const auto &parts = entry.parts;
     TensorSource source;
     source.name = name;
     source.type = parts[0].tensor->type;
     source.shape = parts[0].part().shape;
-    source.read = [parts, gradients, factor, others, rank = rank,
+    // Of one of the experts, or of all there is.
+    uint64_t size = bytes_of(source.type);
+    for (uint64_t extent : source.shape)
+      size *= extent;
+    if (entry.experts)
+      source.shape.insert(source.shape.begin(), entry.experts);
+    source.read = [parts, gradients, factor, others, rank = rank, size,
+                   shape = source.shape, type = source.type,
                    whole = std::vector<std::byte>()](
                       uint64_t first, uint64_t count,
                       std::byte *destination) mutable {
-      const std::vector<uint64_t> &shape = parts[0].part().shape;
-      DataType type = parts[0].tensor->type;
-      uint64_t row = shape.size() == 2 ? shape[1] : 1;
+      uint64_t row = 1;
+      for (size_t i = 1; i < shape.size(); ++i)
+        row *= shape[i];
       if (first == 0) {
         whole.assign(shape[0] * row * bytes_of(type), std::byte(0));
         for (const Source &source : parts)
-          for_each_owner(
-              *source.tensor, source.layer, rank, others,
-              [&](uint32_t owner, const std::byte *values) {
-                write_part(*source.tensor, source.number, owner, values, factor,
-                           gradients ? 0 : source.part().plus, whole.data());
-              });
+          for_each_owner(*source.tensor, source.layer, rank, others,
+                         [&](uint32_t owner, const std::byte *values) {
+                           write_part(*source.tensor, source.number, owner,
+                                      values, factor,
+                                      gradients ? 0 : source.part().plus,
+                                      whole.data() + source.expert * size);
+                         });
       }
       if (count)
         std::memcpy(destination, whole.data() + first * row * bytes_of(type),

@@ -18,7 +18,8 @@
 // that of the part. Files have whole tensors, whatever the ranks.
 //
 // Of a mixture of experts "shape" begins with their number, and "parts" has
-// each one's.
+// each one's; of heads' parts of a matrix "shape" begins with theirs, and a
+// part has all of them, or, where they are transposed, each its own.
 //
 // What does not begin with its storage, or has room between layers, has an
 // "offset" and a "layer_stride", in elements.
@@ -135,8 +136,8 @@ public:
   /// another shape, or no weights.
   void load(const Checkpoint &checkpoint, unsigned threads);
   /// Draws them: matrices from a normal distribution of the standard deviation
-  /// 0.02, vectors 1, or 0 if their name ends in "bias". The same seed gives
-  /// the same weights.
+  /// 0.02, vectors 1, or 0 if their name ends in "bias" or "sinks". The same
+  /// seed gives the same weights.
   void initialize(uint64_t seed);
 
   /// Parameters as a checkpoint stores them, under their first name, or the one

@@ -2,11 +2,14 @@
 
 #include "runtime/weights/stacked_experts.h"
 
+#include <charconv>
+
 namespace baton {
+
+static constexpr std::string_view module = ".experts.";
 
 std::optional<std::string> name_of_expert(std::string_view name,
                                           uint64_t expert) {
-  constexpr std::string_view module = ".experts.";
   const size_t place = name.rfind(module);
   if (place == std::string_view::npos)
     return std::nullopt;
@@ -17,6 +20,24 @@ std::optional<std::string> name_of_expert(std::string_view name,
   result += std::to_string(expert);
   result += '.';
   return result += leaf;
+}
+
+std::optional<StackedExpert> stack_of_expert(std::string_view name) {
+  const size_t place = name.rfind(module);
+  if (place == std::string_view::npos)
+    return std::nullopt;
+  const size_t begin = place + module.size(), dot = name.find('.', begin);
+  if (dot == std::string_view::npos || dot + 1 == name.size() ||
+      name.find('.', dot + 1) != std::string_view::npos)
+    return std::nullopt;
+  StackedExpert result{std::string(name.substr(0, begin)), 0};
+  const char *const end = name.data() + dot;
+  const auto [stop, error] =
+      std::from_chars(name.data() + begin, end, result.expert);
+  if (error != std::errc() || stop != end)
+    return std::nullopt;
+  result.name += name.substr(dot + 1);
+  return result;
 }
 
 Tensor tensor_of_expert(const Tensor &all, uint64_t expert) {

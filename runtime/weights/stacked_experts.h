@@ -23,6 +23,15 @@ namespace baton {
 std::optional<std::string> name_of_expert(std::string_view name,
                                           uint64_t expert);
 
+/// An expert, and the name of the tensor of all experts that has its own.
+struct StackedExpert {
+  std::string name;
+  uint64_t expert;
+};
+
+/// The other way round; nothing where a tensor of this name is one by itself.
+std::optional<StackedExpert> stack_of_expert(std::string_view name);
+
 /// What a tensor of all experts holds of one, which is less than the first
 /// dimension.
 Tensor tensor_of_expert(const Tensor &all, uint64_t expert);

@@ -103,7 +103,7 @@ def test(arguments, scratch):
     compare(line, "parts", "microbatches", golden["microbatches"] if arguments.routers else golden)
 
     if "losses" in golden:
-        lines = train("--steps", 50, *golden.batch, "--lr", 1e-3, "--lr-schedule", "constant",
+        lines = train("--steps", 50, *golden.batch, "--lr", golden.contents.get("lr", 1e-3), "--lr-schedule", "constant",
                       "--weight-decay", 0.1, "--clip", 1)
         for number, (line, loss) in enumerate(zip(lines, golden["losses"], strict=True), 1):
             expect(abs(line["loss"] / loss - 1) < 1e-4,

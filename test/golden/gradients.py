@@ -2,7 +2,8 @@
 
 Writes gradients.json beside every checkpoint, in F64: tokens, the loss, of each
 parameter's gradient the norm, projections (projections.py) and the relative
-error of PyTorch's own F32; for some, the losses of 50 steps, and in
+error of PyTorch's own F32; for some, how many rows each expert has (loads), or
+the losses of 50 steps, and in
 rounded.json loss and gradients where products round their operands to BF16 or
 F16. Of mixtures of experts routers.json has the same with what their routers add to
 the loss: of one batch, and, for the routers, of microbatches.
@@ -23,7 +24,10 @@ from projections import project
 
 HERE = Path(__file__).resolve().parent
 SEQUENCES = 3
-STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn", "mixtral-top2"}
+STEPS = {"llama-gqa", "gpt2-small", "llama-hyper-sinkhorn", "mixtral-top2", "gptoss-sinks", "deepseekv2-groups",
+         "deepseekv3-yarn"}
+# Other rates than AdamW's below: a row between two experts goes in F32 where it goes in F64.
+RATES = {"gptoss-sinks": 5e-4}
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.1}
 CLIP = 1.0
 ROUNDED = {"llama-gqa", "gpt2-small", "gemma2-caps"}
@@ -151,12 +155,21 @@ def in_16_bits(folder, sequences):
     return result
 
 
+def rate_of(folder):
+    return {"lr": RATES[folder.name]} if folder.name in RATES else {}
+
+
+def is_vector(name, parameter):
+    """Whether weight decay leaves it out: biases of experts are a tensor of all, and each one's a vector."""
+    return parameter.dim() < 2 or name.endswith("_proj_bias")
+
+
 def losses(folder, sequences, loss_of=loss_of):
     model = model_of(folder, torch.float64)
-    matrices = [p for p in model.parameters() if p.dim() > 1]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
+    vectors = [p for name, p in model.named_parameters() if is_vector(name, p)]
+    matrices = [p for name, p in model.named_parameters() if not is_vector(name, p)]
     optimizer = torch.optim.AdamW(
-        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], **ADAMW
+        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], **(ADAMW | rate_of(folder))
     )
     result = []
     for _ in range(50):
@@ -183,7 +196,9 @@ def sequences_of(folder):
 
 
 def relative_error(found, exact):
-    return (found - exact).norm().item() / exact.norm().item()
+    norm, error = exact.norm().item(), (found - exact).norm().item()
+    # Of an expert that no row goes to all gradients are zeros, in any type.
+    return error / norm if norm or error else 0.0
 
 
 def worst_rounding(folder):
@@ -206,6 +221,24 @@ def describe(exact, single):
     return tensors
 
 
+def loads_of(folder, sequences):
+    """How many rows go to each expert, of routers whose choice biases correct."""
+    model = model_of(folder, torch.float64)
+    found = {}
+
+    def count(name):
+        def hook(_, __, result):
+            found[name] = torch.bincount(result[2].flatten(), minlength=model.config.n_routed_experts).tolist()
+        return hook
+
+    for name, module in model.named_modules():
+        if hasattr(module, "e_score_correction_bias"):
+            module.register_forward_hook(count(f"{name}.e_score_correction_bias"))
+    with torch.no_grad():
+        model(sequences[:, :-1])
+    return found
+
+
 def dump(path, result):
     with open(path, "w") as file:
         json.dump(result, file, indent=1)
@@ -224,9 +257,10 @@ def write_routers(folder):
         return {**parts, "norm": norm, "tensors": describe(exact, single)}
 
     result |= of([sequences])
-    routers = (".mlp.gate.weight", ".block_sparse_moe.gate.weight")
+    routers = (".mlp.gate.weight", ".block_sparse_moe.gate.weight", ".mlp.router.weight", ".mlp.router.bias")
     result["microbatches"] = of(sequences.split(1), lambda name: name.endswith(routers))
     if folder.name in STEPS:
+        result |= rate_of(folder)
         result["losses"] = losses(folder, sequences,
                                   lambda model, sequences: losses_of_routers(model, sequences)["loss"])
     dump(folder / "routers.json", result)
@@ -235,7 +269,11 @@ def write_routers(folder):
 
 def write(folder):
     config = transformers.AutoConfig.from_pretrained(folder)
-    if experts.has_experts(config) and config.model_type != "gpt_oss":
+    if getattr(config, "quantization_config", None):
+        # Weights that train are floating-point numbers.
+        return
+    # DeepSeek's routers add no loss.
+    if experts.has_experts(config) and not config.model_type.startswith("deepseek"):
         write_routers(folder)
     if folder.name in ONLY_ROUTERS:
         return
@@ -243,7 +281,10 @@ def write(folder):
     loss, exact = gradients(folder, torch.float64, sequences)
     _, single = gradients(folder, torch.float32, sequences)
     result = {"sequences": sequences.tolist(), "loss": loss, "tensors": describe(exact, single)}
+    if config.model_type == "deepseek_v3":
+        result["loads"] = loads_of(folder, sequences)
     if folder.name in STEPS:
+        result |= rate_of(folder)
         result["losses"] = losses(folder, sequences)
     dump(folder / "gradients.json", result)
     if folder.name in ROUNDED:

@@ -113,6 +113,11 @@ Matrix linear(const Matrix &x, const Matrix &weight,
   return out;
 }
 
+double clamped_swiglu(double gate, double up) {
+  const double g = std::min(gate, 7.0), u = std::clamp(up, -7.0, 7.0);
+  return g / (1.0 + std::exp(-1.702 * g)) * (u + 1.0);
+}
+
 Matrix gated_linear(const Matrix &x, const Matrix &gate, const Matrix &up,
                     const std::vector<double> &bias_gate,
                     const std::vector<double> &bias_up, Activation activation) {
@@ -122,13 +127,8 @@ Matrix gated_linear(const Matrix &x, const Matrix &gate, const Matrix &up,
   const Matrix factor = linear(x, up, bias_up, Activation::none);
   for (size_t i = 0; i < out.values.size(); ++i) {
     double &value = out.values[i];
-    if (clamped) {
-      const double g = std::min(value, 7.0);
-      const double u = std::clamp(factor.values[i], -7.0, 7.0);
-      value = g / (1.0 + std::exp(-1.702 * g)) * (u + 1.0);
-    } else {
-      value *= factor.values[i];
-    }
+    value = clamped ? clamped_swiglu(value, factor.values[i])
+                    : value * factor.values[i];
   }
   return out;
 }

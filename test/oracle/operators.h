@@ -53,6 +53,9 @@ Matrix layer_norm(const Matrix &x, const std::vector<double> &weight,
 Matrix linear(const Matrix &x, const Matrix &weight,
               const std::vector<double> &bias, Activation activation);
 
+/// gpt-oss's: of a gate of at most 7 and an up within -7 and 7.
+double clamped_swiglu(double gate, double up);
+
 /// activation(x G^T + bias_gate) * (x U^T + bias_up).
 Matrix gated_linear(const Matrix &x, const Matrix &gate, const Matrix &up,
                     const std::vector<double> &bias_gate,

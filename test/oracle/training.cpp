@@ -223,6 +223,10 @@ Scores scores_of(const SequenceAttention &shape, const Matrix &q,
   }
   out.maximum = *std::max_element(out.values.begin(), out.values.end());
   out.sum = 0.0;
+  if (!shape.sinks.empty()) {
+    out.maximum = std::max(out.maximum, shape.sinks[head]);
+    out.sum = std::exp(shape.sinks[head] - out.maximum);
+  }
   for (double score : out.values)
     out.sum += std::exp(score - out.maximum);
   return out;
@@ -262,7 +266,7 @@ SequenceAttention::Gradient
 SequenceAttention::gradient(const Matrix &dout, const Matrix &q,
                             const Matrix &keys, const Matrix &values) const {
   Gradient out = {Matrix(q.rows, q.columns), Matrix(keys.rows, keys.columns),
-                  Matrix(values.rows, values.columns)};
+                  Matrix(values.rows, values.columns), Matrix(q.rows, group)};
   for (int64_t row = 0; row < q.rows; ++row)
     for (int64_t head = 0; head < group; ++head) {
       const Scores scores = scores_of(*this, q, keys, row, head);
@@ -278,6 +282,9 @@ SequenceAttention::gradient(const Matrix &dout, const Matrix &q,
         dweights.push_back(dweight);
         mean += weights.back() * dweight;
       }
+      if (!sinks.empty())
+        out.dsinks.at(row, head) =
+            -std::exp(sinks[head] - scores.maximum) / scores.sum * mean;
       for (int64_t key = first; key <= row; ++key) {
         const int64_t i = key - first;
         for (int64_t e = 0; e < value_dim; ++e)

@@ -76,6 +76,8 @@ struct SequenceAttention {
   double scale;
   double softcap; // 0: none
   int64_t window; // 0: none
+  /// Of each query head one more score, of a value of zeros; or none.
+  std::vector<double> sinks = {};
 
   Matrix forward(const Matrix &q, const Matrix &keys,
                  const Matrix &values) const;
@@ -87,6 +89,8 @@ struct SequenceAttention {
     Matrix dq;
     Matrix dk;
     Matrix dv;
+    /// Of each row: [rows, group].
+    Matrix dsinks;
   };
   Gradient gradient(const Matrix &dout, const Matrix &q, const Matrix &keys,
                     const Matrix &values) const;

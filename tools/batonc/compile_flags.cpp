@@ -175,6 +175,12 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
       "--router-z-loss", routerZLoss,
       "--mode=train, a mixture of experts: adds so many times the mean square "
       "of the log-sum-exp of routers' logits");
+  routerBiasOption = app.add_option(
+      "--router-bias-update", routerBiasUpdate,
+      "--mode=train, a mixture of experts whose routers correct their choice "
+      "by biases (DeepSeek-V3): after each step adds so much to the bias of an "
+      "expert that fewer rows than the mean went to, and takes it from one "
+      "that more did; without the flag biases stay as they are");
   app.add_option("--target", target,
                  "machine to compile for: " + describeTargets());
   app.add_option("--schedule", order.value,
@@ -495,7 +501,8 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
            "--mode=train does";
   for (auto [name, option, value] :
        {std::tuple{"--router-aux-loss", balanceLossOption, balanceLoss},
-        {"--router-z-loss", routerZLossOption, routerZLoss}}) {
+        {"--router-z-loss", routerZLossOption, routerZLoss},
+        {"--router-bias-update", routerBiasOption, routerBiasUpdate}}) {
     if (!option->count())
       continue;
     if (mode.value != "train")
@@ -506,6 +513,7 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
   if (balanceLossOption->count())
     options.balanceLoss = balanceLoss;
   options.routerZLoss = routerZLoss;
+  options.routerBiasUpdate = routerBiasUpdate;
   if (activations.value == "bf16" && mode.value == "train")
     return "--activations=bf16 is for programs that decode; --dtype=bf16 with "
            "--mode=train rounds both sides of products";

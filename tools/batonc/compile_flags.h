@@ -89,7 +89,8 @@ private:
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   CLI::Option *balanceLossOption = nullptr;
   CLI::Option *routerZLossOption = nullptr;
-  double balanceLoss = 0, routerZLoss = 0;
+  CLI::Option *routerBiasOption = nullptr;
+  double balanceLoss = 0, routerZLoss = 0, routerBiasUpdate = 0;
   std::string mesh, sharding, pipeline, optimizer;
   std::vector<std::string> disabled;
   bool batchInvariant = false, embeddings = false;

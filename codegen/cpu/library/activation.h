@@ -51,14 +51,36 @@ BATON_INLINE Vector activate(Vector x, int32_t activation) {
   }
 }
 
+constexpr Real swiglu_limit = 7;
+constexpr Real swiglu_slope = 1.702;
+
+/// NaN stays NaN.
+BATON_INLINE Vector clamped_gate(Vector gate) {
+  return gate > swiglu_limit ? splat(swiglu_limit) : gate;
+}
+BATON_INLINE Vector clamped_up(Vector up) {
+  up = up > swiglu_limit ? splat(swiglu_limit) : up;
+  return up < -swiglu_limit ? splat(-swiglu_limit) : up;
+}
+
 /// gpt-oss's: g * sigmoid(1.702 g) * (u + 1), of a gate g of at most 7 and a u
-/// within -7 and 7. NaN stays NaN.
+/// within -7 and 7.
 BATON_INLINE Vector clamped_swiglu(Vector gate, Vector up) {
-  constexpr Real limit = 7, slope = 1.702;
-  gate = gate > limit ? splat(limit) : gate;
-  up = up > limit ? splat(limit) : up;
-  up = up < -limit ? splat(-limit) : up;
-  return gate / (1.0f + exp(gate * -slope)) * (up + 1.0f);
+  gate = clamped_gate(gate);
+  return gate / (1.0f + exp(gate * -swiglu_slope)) * (clamped_up(up) + 1.0f);
+}
+
+/// Its derivatives, for the gate and for the up.
+BATON_INLINE Vector clamped_swiglu_gate_slope(Vector gate, Vector up) {
+  const Vector open = sigmoid(gate * swiglu_slope);
+  const Vector slope = open * (1.0f + gate * swiglu_slope * (1.0f - open));
+  return gate > swiglu_limit ? splat(0.0f) : slope * (clamped_up(up) + 1.0f);
+}
+BATON_INLINE Vector clamped_swiglu_up_slope(Vector gate, Vector up) {
+  gate = clamped_gate(gate);
+  Vector slope = gate / (1.0f + exp(gate * -swiglu_slope));
+  slope = up > swiglu_limit ? splat(0.0f) : slope;
+  return up < -swiglu_limit ? splat(0.0f) : slope;
 }
 
 /// What a gated product makes of its two sums.

@@ -99,6 +99,20 @@ baton_task_attention_delta(Real *__restrict delta, int64_t delta_stride,
     }
 }
 
+BATON_TASK void baton_task_attention_sink_gradient(
+    Real *__restrict dsinks, int64_t dsinks_stride,
+    const Real *__restrict delta, int64_t delta_stride,
+    const Real *__restrict statistics, int64_t statistics_stride,
+    const Real *__restrict sinks, int64_t rows, int64_t heads) {
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t head = 0; head < heads; ++head) {
+      const Real *of = statistics + row * statistics_stride + 2 * head;
+      const Real weight = exp(sinks[head] - of[0]) * (1.0f / of[1]);
+      dsinks[row * dsinks_stride + head] =
+          -weight * delta[row * delta_stride + head];
+    }
+}
+
 BATON_TASK void baton_task_attention_query_gradient(
     Real *__restrict dq, int64_t dq_stride, const Real *__restrict dout,
     int64_t dout_stride, const Real *__restrict q, int64_t q_stride,

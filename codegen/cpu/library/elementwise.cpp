@@ -68,6 +68,15 @@ BATON_TASK void baton_task_mul(Real *out, int64_t out_stride, const Real *a,
           BATON_INLINE_LAMBDA { return left * right; });
 }
 
+BATON_TASK void baton_task_clamped_swiglu(Real *out, int64_t out_stride,
+                                          const Real *gate, int64_t gate_stride,
+                                          const Real *up, int64_t up_stride,
+                                          int64_t rows, int64_t width) {
+  map(out, out_stride, gate, gate_stride, up, up_stride, rows, width,
+      [](Vector left, Vector right)
+          BATON_INLINE_LAMBDA { return clamped_swiglu(left, right); });
+}
+
 BATON_TASK void baton_task_tanh(Real *out, int64_t out_stride, const Real *x,
                                 int64_t x_stride, int64_t rows, int64_t width) {
   map(out, out_stride, x, x_stride, rows, width,

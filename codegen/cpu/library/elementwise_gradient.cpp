@@ -5,6 +5,50 @@
 
 using namespace baton::cpu;
 
+namespace {
+
+/// dx = dy * slope(gate, up).
+template <typename Slope>
+BATON_INLINE void
+clamped_swiglu_gradient(Real *dx, int64_t dx_stride, const Real *dy,
+                        int64_t dy_stride, const Real *gate,
+                        int64_t gate_stride, const Real *up, int64_t up_stride,
+                        int64_t rows, int64_t width, Slope slope) {
+  for (int64_t row = 0; row < rows; ++row)
+    for_each_vector(
+        width, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+          store(dx + row * dx_stride + first,
+                load(dy + row * dy_stride + first, count) *
+                    slope(load(gate + row * gate_stride + first, count),
+                          load(up + row * up_stride + first, count)),
+                count);
+        });
+}
+
+} // namespace
+
+BATON_TASK void baton_task_clamped_swiglu_gate_gradient(
+    Real *dx, int64_t dx_stride, const Real *dy, int64_t dy_stride,
+    const Real *gate, int64_t gate_stride, const Real *up, int64_t up_stride,
+    int64_t rows, int64_t width) {
+  clamped_swiglu_gradient(dx, dx_stride, dy, dy_stride, gate, gate_stride, up,
+                          up_stride, rows, width,
+                          [](Vector left, Vector right) BATON_INLINE_LAMBDA {
+                            return clamped_swiglu_gate_slope(left, right);
+                          });
+}
+
+BATON_TASK void baton_task_clamped_swiglu_up_gradient(
+    Real *dx, int64_t dx_stride, const Real *dy, int64_t dy_stride,
+    const Real *gate, int64_t gate_stride, const Real *up, int64_t up_stride,
+    int64_t rows, int64_t width) {
+  clamped_swiglu_gradient(dx, dx_stride, dy, dy_stride, gate, gate_stride, up,
+                          up_stride, rows, width,
+                          [](Vector left, Vector right) BATON_INLINE_LAMBDA {
+                            return clamped_swiglu_up_slope(left, right);
+                          });
+}
+
 BATON_TASK void baton_task_activate_gradient(Real *dx, int64_t dx_stride,
                                              const Real *dy, int64_t dy_stride,
                                              const Real *x, int64_t x_stride,

@@ -1,6 +1,7 @@
-//===- router_loss.cpp - losses of routers --------------------------------===//
+//===- router_loss.cpp - losses and loads of routers ----------------------===//
 
 #include "codegen/cpu/library/math.h"
+#include "codegen/cpu/library/row_sums.h"
 #include "codegen/cpu/library/training.h"
 
 using namespace baton::cpu;
@@ -101,6 +102,23 @@ BATON_TASK void baton_task_expert_shares(Real *__restrict shares,
             sum += load(choices + row * choices_stride + first, count);
         store(shares + first, counted ? sum / all : sum, count);
       });
+}
+
+BATON_TASK void baton_task_router_loads(Real *__restrict loads,
+                                        const int32_t *__restrict experts,
+                                        int64_t experts_stride, int64_t rows,
+                                        int64_t k, int64_t first,
+                                        int64_t columns,
+                                        const int32_t *accumulate) {
+  if (!joins(accumulate))
+    for (int64_t column = 0; column < columns; ++column)
+      loads[column] = 0.0f;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t j = 0; j < k; ++j) {
+      const int64_t column = experts[row * experts_stride + j] - first;
+      if (column >= 0 && column < columns)
+        loads[column] += 1.0f;
+    }
 }
 
 BATON_TASK void baton_task_router_loss(

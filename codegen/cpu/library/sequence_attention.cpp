@@ -90,7 +90,8 @@ BATON_TASK void baton_task_sequence_attention(
     const Real *__restrict values, int64_t value_stride,
     const int32_t *__restrict positions, int64_t row, int64_t rows,
     int64_t group, int64_t head_dim, int64_t value_dim, Real scale,
-    Real softcap, int64_t window, Real *__restrict scratch) {
+    Real softcap, int64_t window, const Real *__restrict sinks,
+    Real *__restrict scratch) {
   const PackedBlock key_block = {scratch, nullptr, head_dim};
   const PackedBlock value_block = {
       nullptr, scratch + block_positions * head_dim, value_dim};
@@ -150,12 +151,19 @@ BATON_TASK void baton_task_sequence_attention(
       });
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t head = 0; head < group; ++head) {
-      const Real sum = statistics[r * statistics_stride + 2 * head + 1];
+      Real *of = statistics + r * statistics_stride + 2 * head;
       Real *place = out + r * out_stride + head * value_dim;
-      for_each_vector(value_dim, [&](int64_t first,
-                                     int64_t width) BATON_INLINE_LAMBDA {
-        store(place + first,
-              load(place + first, width) / (sum == 0.0f ? 1.0f : sum), width);
-      });
+      // A sink is one more block, whose elements are zeros.
+      Real keep = 1.0f;
+      if (sinks)
+        keep = merge(of[0], of[1], {sinks[head], 1.0f}, false).keep;
+      const Real sum = of[1] == 0.0f ? 1.0f : of[1];
+      for_each_vector(value_dim,
+                      [&](int64_t first, int64_t width) BATON_INLINE_LAMBDA {
+                        Vector value = load(place + first, width);
+                        if (sinks)
+                          value *= keep;
+                        store(place + first, value / sum, width);
+                      });
     }
 }

@@ -58,14 +58,35 @@ BATON_DEVICE float activate(float x, int32_t activation) {
   }
 }
 
+constexpr float swiglu_limit = 7;
+constexpr float swiglu_slope = 1.702f;
+
+/// NaN stays NaN.
+BATON_DEVICE float clamped_gate(float gate) {
+  return gate > swiglu_limit ? swiglu_limit : gate;
+}
+BATON_DEVICE float clamped_up(float up) {
+  up = up > swiglu_limit ? swiglu_limit : up;
+  return up < -swiglu_limit ? -swiglu_limit : up;
+}
+
 /// gpt-oss's: g * sigmoid(1.702 g) * (u + 1), of a gate g of at most 7 and a u
-/// within -7 and 7. NaN stays NaN.
+/// within -7 and 7.
 BATON_DEVICE float clamped_swiglu(float gate, float up) {
-  constexpr float limit = 7, slope = 1.702f;
-  gate = gate > limit ? limit : gate;
-  up = up > limit ? limit : up;
-  up = up < -limit ? -limit : up;
-  return gate / (1.0f + exp(gate * -slope)) * (up + 1.0f);
+  gate = clamped_gate(gate);
+  return gate / (1.0f + exp(gate * -swiglu_slope)) * (clamped_up(up) + 1.0f);
+}
+
+/// Its derivatives, for the gate and for the up.
+BATON_DEVICE float clamped_swiglu_gate_slope(float gate, float up) {
+  const float open = sigmoid(gate * swiglu_slope);
+  const float slope = open * (1.0f + gate * swiglu_slope * (1.0f - open));
+  return gate > swiglu_limit ? 0.0f : slope * (clamped_up(up) + 1.0f);
+}
+BATON_DEVICE float clamped_swiglu_up_slope(float gate, float up) {
+  gate = clamped_gate(gate);
+  const float slope = gate / (1.0f + exp(gate * -swiglu_slope));
+  return up > swiglu_limit || up < -swiglu_limit ? 0.0f : slope;
 }
 
 /// What a gated product makes of its two sums.

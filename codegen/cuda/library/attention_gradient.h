@@ -186,6 +186,19 @@ BATON_DEVICE void baton_task_attention_delta(float *delta, int64_t delta_stride,
       });
 }
 
+BATON_DEVICE void baton_task_attention_sink_gradient(
+    float *dsinks, int64_t dsinks_stride, const float *delta,
+    int64_t delta_stride, const float *statistics, int64_t statistics_stride,
+    const float *sinks, int64_t rows, int64_t heads) {
+  baton::cuda::fill_rows(
+      dsinks, dsinks_stride, rows, heads, [&](int64_t row, int64_t head) {
+        const float *of = statistics + row * statistics_stride + 2 * head;
+        const float weight =
+            baton::cuda::exp(sinks[head] - of[0]) * (1.0f / of[1]);
+        return -weight * delta[row * delta_stride + head];
+      });
+}
+
 BATON_DEVICE void baton_task_attention_query_gradient(
     float *dq, int64_t dq_stride, const float *dout, int64_t dout_stride,
     const float *q, int64_t q_stride, const float *keys, int64_t key_stride,

@@ -288,11 +288,11 @@ template <int Threads, int Dim, typename Type> struct MatrixAttention {
         continue;
       const int64_t row = row_of(query);
       const int64_t head = query - row * group;
-      float keep = 1.0f;
+      float keep = 1.0f, largest = maximum[half];
       if (sinks) {
         // Maxima are those of logarithms to the base 2.
         const float sink = sinks[head] * 0x1.715476p+0f;
-        const float largest = sink > maximum[half] ? sink : maximum[half];
+        largest = sink > largest ? sink : largest;
         keep = baton_exp2(maximum[half] - largest);
         total = total * keep + baton_exp2(sink - largest);
       }
@@ -300,7 +300,7 @@ template <int Threads, int Dim, typename Type> struct MatrixAttention {
       if (statistics && lane() % 4 == 0) {
         const float log_2 = 0x1.62e43p-1f;
         float *place = statistics + row * statistics_stride + 2 * head;
-        place[0] = maximum[half] * log_2;
+        place[0] = largest * log_2;
         place[1] = total;
       }
       float *target = out + row * out_stride + head * value_dim;

@@ -62,6 +62,17 @@ BATON_DEVICE void baton_task_mul(float *out, int64_t out_stride, const float *a,
                    [](float left, float right) { return left * right; });
 }
 
+BATON_DEVICE void baton_task_clamped_swiglu(float *out, int64_t out_stride,
+                                            const float *gate,
+                                            int64_t gate_stride,
+                                            const float *up, int64_t up_stride,
+                                            int64_t rows, int64_t width) {
+  baton::cuda::map(out, out_stride, gate, gate_stride, up, up_stride, rows,
+                   width, [](float left, float right) {
+                     return baton::cuda::clamped_swiglu(left, right);
+                   });
+}
+
 BATON_DEVICE void baton_task_tanh(float *out, int64_t out_stride,
                                   const float *x, int64_t x_stride,
                                   int64_t rows, int64_t width) {

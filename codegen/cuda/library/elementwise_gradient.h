@@ -43,6 +43,32 @@ BATON_DEVICE void baton_task_activate_gradient(float *dx, int64_t dx_stride,
                    });
 }
 
+BATON_DEVICE void baton_task_clamped_swiglu_gate_gradient(
+    float *dx, int64_t dx_stride, const float *dy, int64_t dy_stride,
+    const float *gate, int64_t gate_stride, const float *up, int64_t up_stride,
+    int64_t rows, int64_t width) {
+  baton::cuda::fill_rows(dx, dx_stride, rows, width,
+                         [&](int64_t row, int64_t column) {
+                           return dy[row * dy_stride + column] *
+                                  baton::cuda::clamped_swiglu_gate_slope(
+                                      gate[row * gate_stride + column],
+                                      up[row * up_stride + column]);
+                         });
+}
+
+BATON_DEVICE void baton_task_clamped_swiglu_up_gradient(
+    float *dx, int64_t dx_stride, const float *dy, int64_t dy_stride,
+    const float *gate, int64_t gate_stride, const float *up, int64_t up_stride,
+    int64_t rows, int64_t width) {
+  baton::cuda::fill_rows(dx, dx_stride, rows, width,
+                         [&](int64_t row, int64_t column) {
+                           return dy[row * dy_stride + column] *
+                                  baton::cuda::clamped_swiglu_up_slope(
+                                      gate[row * gate_stride + column],
+                                      up[row * up_stride + column]);
+                         });
+}
+
 BATON_DEVICE void baton_task_tanh_gradient(float *dx, int64_t dx_stride,
                                            const float *dy, int64_t dy_stride,
                                            const float *y, int64_t y_stride,

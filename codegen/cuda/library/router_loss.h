@@ -1,7 +1,7 @@
-//===- router_loss.h - losses of routers ----------------------------------===//
+//===- router_loss.h - losses and loads of routers ------------------------===//
 //
 // In the arithmetic of codegen/cpu/library/router_loss.cpp. A thread has a row
-// of a router, or, of shares, an expert.
+// of a router, or, of shares and loads, an expert.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/library/elements.h"
 #include "codegen/cuda/library/math.h"
+#include "codegen/cuda/library/row_sums.h"
 
 namespace baton::cuda {
 
@@ -97,6 +98,23 @@ BATON_DEVICE void baton_task_expert_shares(float *shares, const float *choices,
         sum += choices[row * choices_stride + column];
       }
     shares[column] = counted ? sum / static_cast<float>(counted * layers) : sum;
+  }
+}
+
+BATON_DEVICE void baton_task_router_loads(float *loads, const int32_t *experts,
+                                          int64_t experts_stride, int64_t rows,
+                                          int64_t k, int64_t first,
+                                          int64_t columns,
+                                          const int32_t *accumulate) {
+  const bool adds = baton::cuda::joins(accumulate);
+  for (int64_t column = baton_thread(); column < columns;
+       column += baton_threads()) {
+    float count = adds ? loads[column] : 0.0f;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < k; ++j)
+        if (experts[row * experts_stride + j] == first + column)
+          count += 1.0f;
+    loads[column] = count;
   }
 }
 

@@ -24,7 +24,7 @@ BATON_DEVICE void baton_task_sequence_attention(
     const float *keys, int64_t key_stride, const float *values,
     int64_t value_stride, const int32_t *positions, int64_t row, int64_t rows,
     int64_t group, int64_t head_dim, int64_t value_dim, float scale,
-    float softcap, int64_t window, float *scratch) {
+    float softcap, int64_t window, const float *sinks, float *scratch) {
   using namespace baton::cuda;
   for_each_run(
       positions, row, rows,
@@ -49,14 +49,17 @@ BATON_DEVICE void baton_task_sequence_attention(
         attend(
             task, count, scratch,
             [&](int64_t query, Weights sums) {
+              const int64_t head = task.head_of(query);
               float *place = statistics +
                              (first + task.row_of(query)) * statistics_stride +
-                             task.head_of(query) * 2;
+                             head * 2;
+              merge(sums, {sink_of(sinks, head), 1.0f}, false);
               place[0] = sums.maximum;
               place[1] = sums.sum;
             },
-            [](int64_t, int64_t, float value, Weights running) {
-              return quotient(value, running.sum);
+            [&](int64_t query, int64_t, float value, Weights running) {
+              return finished(value, running,
+                              sink_of(sinks, task.head_of(query)));
             });
       });
 }

@@ -25,7 +25,7 @@ BATON_CALLED void baton_matrix_sequence_attention(
     const float *keys, int64_t key_stride, const float *values,
     int64_t value_stride, const int32_t *positions, int64_t row, int64_t rows,
     int64_t group, int64_t, int64_t, float scale, float softcap, int64_t window,
-    float *) {
+    const float *sinks, float *) {
   using namespace baton::cuda;
   static_assert(
       baton_matrix_attention_shared_bytes(Threads, HeadDim, ValueDim) != 0);
@@ -43,8 +43,8 @@ BATON_CALLED void baton_matrix_sequence_attention(
         shared, out + first * out_stride, out_stride, q + first * q_stride,
         q_stride, keys + begin * key_stride, key_stride,
         values + begin * value_stride, value_stride, end - first, position,
-        group, HeadDim, ValueDim, scale, softcap, window, nullptr, 0, 0,
-        nullptr, statistics + first * statistics_stride, statistics_stride);
+        group, HeadDim, ValueDim, scale, softcap, window, nullptr, 0, 0, sinks,
+        statistics + first * statistics_stride, statistics_stride);
     first = end;
   }
 }

@@ -24,6 +24,6 @@ void sharding::addAttention(RuleTable &rules) {
                                             : "R h e, R h -> R h e")
         .linear({0});
   });
-  rules.add<JoinHeadsOp>("R h a, R h b -> R h c", "abc");
+  rules.add<JoinHeadsOp>("R h d, R h e -> R h k", "dek");
   rules.add<KvAppendOp>("R h d -> t h d", "Rtd");
 }

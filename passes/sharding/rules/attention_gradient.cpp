@@ -9,6 +9,7 @@ using namespace baton::sharding;
 
 void sharding::addAttentionGradient(RuleTable &rules) {
   rules.add<AttentionDeltaOp>("R h e, R h e -> R h", "e");
+  rules.add<AttentionSinkGradientOp>("R h, R h z, h -> R h", "z");
   auto operands = [](Operation *op) {
     auto [h, g] = headsOf(op);
     return "R " + h + " e, R " + h + " d, R " + g + " d, R " + g + " e, R " +

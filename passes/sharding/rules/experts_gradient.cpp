@@ -20,13 +20,14 @@ using Write = void (*)(RuleWriter &);
 
 /// In programs that train; others have the rule that is there already
 /// (experts.cpp).
-template <typename OpT> static void addTrained(RuleTable &rules, Write write) {
+template <typename OpT>
+static void addTrained(RuleTable &rules, void (*write)(OpT, RuleWriter &)) {
   RuleTable::Writer decodes = rules.rules.lookup(OpT::getOperationName());
   rules.add<OpT>([=](OpT op, RuleWriter &writer) {
     auto program = op->template getParentOfType<ProgramOp>();
     if (!program || !program.getTraining())
       return decodes(op, writer);
-    write(writer);
+    write(op, writer);
   });
 }
 
@@ -35,16 +36,21 @@ template <typename OpT> static void addAdjoint(RuleTable &rules, Write write) {
 }
 
 void sharding::addExpertsGradient(RuleTable &rules) {
-  addTrained<DispatchOp>(rules, [](RuleWriter &writer) {
+  addTrained<DispatchOp>(rules, [](DispatchOp, RuleWriter &writer) {
     writer.equation("R j -> z, R j, R j").replicated("sojz").own("b");
   });
-  addTrained<GatherOp>(rules, [](RuleWriter &writer) {
+  addTrained<GatherOp>(rules, [](GatherOp, RuleWriter &writer) {
     writer.equation("R k, R j -> be j k").replicated("sjk");
   });
-  addTrained<GroupedLinearOp>(rules, [](RuleWriter &writer) {
-    writer.equation("be j k, z, e n k -> be j n").replicated("jz").sum("k");
+  addTrained<GroupedLinearOp>(rules, [](GroupedLinearOp op,
+                                        RuleWriter &writer) {
+    // A bias would be added by each rank.
+    if (op.getBias())
+      writer.equation("be j k, z, e n k, e n -> be j n").replicated("jzk");
+    else
+      writer.equation("be j k, z, e n k -> be j n").replicated("jz").sum("k");
   });
-  addTrained<CombineOp>(rules, [](RuleWriter &writer) {
+  addTrained<CombineOp>(rules, [](CombineOp, RuleWriter &writer) {
     writer.equation("be j k, R j, R j -> R k")
         .replicated("sjk")
         .sum("e")
@@ -75,5 +81,8 @@ void sharding::addExpertsGradient(RuleTable &rules) {
   });
   addAdjoint<GroupedLinearWeightGradientOp>(rules, [](RuleWriter &writer) {
     writer.equation("be j n, be j k, z -> e n k").replicated("jz").sum("b");
+  });
+  addAdjoint<GroupedBiasGradientOp>(rules, [](RuleWriter &writer) {
+    writer.equation("be j n, z -> e n").replicated("jz").sum("b");
   });
 }

@@ -12,8 +12,9 @@ void sharding::addSequenceAttention(RuleTable &rules) {
       [](SequenceAttentionOp op, RuleWriter &writer) {
         auto [h, g] = headsOf(op);
         writer
-            .equation("R " + h + " d, R " + g + " d, R " + g + " e, R -> R " +
-                      h + " e, R " + h + " z")
+            .equation("R " + h + " d, R " + g + " d, R " + g + " e, R" +
+                      (op.getSinks() ? ", " + h : "") + " -> R " + h +
+                      " e, R " + h + " z")
             .replicated(sharesHeads(op) ? "sdezg" : "sdez");
       });
 }

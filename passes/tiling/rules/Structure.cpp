@@ -76,10 +76,13 @@ static LogicalResult tile(model::GradientOp op, Tiler &tiler,
       return failure();
   } else if (!isa_and_nonnull<
                  model::LinearWeightGradientOp,
-                 model::GroupedLinearWeightGradientOp, model::BiasGradientOp,
+                 model::HeadLinearWeightGradientOp,
+                 model::GroupedLinearWeightGradientOp,
+                 model::GroupedBiasGradientOp, model::BiasGradientOp,
                  model::EmbeddingGradientOp, model::NormWeightGradientOp,
                  model::CrossEntropyOp, model::HyperScaleGradientOp,
-                 dist::LossGradientsOp>(op.getGradient().getDefiningOp())) {
+                 model::RouterLoadsOp, dist::LossGradientsOp>(
+                 op.getGradient().getDefiningOp())) {
     return op.emitOpError() << "cannot be tiled: no op that sums over rows "
                                "makes it";
   }

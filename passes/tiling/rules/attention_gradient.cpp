@@ -2,6 +2,7 @@
 
 #include "passes/tiling/rules/Rules.h"
 
+#include "passes/tiling/RowPhase.h"
 #include "passes/tiling/SequenceTiles.h"
 
 using namespace mlir;
@@ -32,6 +33,24 @@ static LogicalResult tile(model::AttentionDeltaOp op, Tiler &tiler) {
                    phase.integer(dy.type.getDimension(2))});
   phase.call("attention_delta", operands);
   return success();
+}
+
+static LogicalResult tile(model::AttentionSinkGradientOp op, Tiler &tiler) {
+  View delta = tiler.viewOf(op.getDelta()),
+       statistics = tiler.viewOf(op.getStatistics());
+  const int64_t heads = delta.type.getDimension(1);
+  for (auto [what, view] : {std::pair<StringRef, View>{"delta", delta},
+                            {"the statistics", statistics}})
+    if (failed(expectRows(op, what, view)) ||
+        failed(expectAdjacentHeads(op, what, view, heads)))
+      return failure();
+  RowPhase phase(op, ".sink_gradient", {""}, tiler);
+  phase.read(delta);
+  phase.read(statistics);
+  phase.parameter(op.getSinks(), "sinks");
+  phase.rows();
+  phase.integer(heads);
+  return phase.call("attention_sink_gradient");
 }
 
 /// As appendRead, for a part that a body counts from the step's first row on.
@@ -109,6 +128,7 @@ static LogicalResult tile(model::AttentionKeyValueGradientOp op, Tiler &tiler) {
 
 void tasks::addAttentionGradient(TilingRules &rules) {
   rules.add<model::AttentionDeltaOp>(tile);
+  rules.add<model::AttentionSinkGradientOp>(tile);
   rules.add<model::AttentionQueryGradientOp>(tile);
   rules.add<model::AttentionKeyValueGradientOp>(tile);
 }

@@ -80,9 +80,10 @@ static Matrix readWeight(TrainedColumns &columns, const View &weight,
           phase.integer(1)};
 }
 
-/// `weight` is the product's right-hand side.
+/// `weight` is the product's right-hand side, `bias` has a number for each
+/// column, or is null.
 static void callGrouped(TrainedColumns &columns, StringRef format,
-                        const Matrix &weight) {
+                        const Matrix &weight, Attribute bias = {}) {
   PhaseBuilder &phase = columns.phase;
   phase.writes(columns.out, columns.made);
   callProduct(phase, format,
@@ -94,7 +95,21 @@ static void callGrouped(TrainedColumns &columns, StringRef format,
                .rows = columns.rows,
                .columns = columns.count(),
                .depth = phase.integer(columns.x.type.getDimension(1)),
-               .width = columns.width});
+               .width = columns.width,
+               .bias = bias});
+}
+
+/// A task's part of its expert's bias.
+static Attribute readBias(TrainedColumns &columns, Value bias, Tiler &tiler) {
+  if (!bias)
+    return {};
+  PhaseBuilder &phase = columns.phase;
+  const View &view = tiler.training->trainable(bias).weight;
+  Box box = phase.whole(view);
+  narrow(box, 0, columns.expert(), 1);
+  narrow(box, 1, phase.coordinate(1), columns.width);
+  phase.reads(view, box);
+  return phase.address(view, box);
 }
 
 LogicalResult tasks::tileTrained(model::GroupedLinearOp op, Tiler &tiler) {
@@ -103,8 +118,9 @@ LogicalResult tasks::tileTrained(model::GroupedLinearOp op, Tiler &tiler) {
   Trainable &weight = tiler.training->trainable(op.getWeight());
   TrainedColumns columns(op, op.getBounds(), byPlace(tiler.viewOf(op.getX())),
                          out, tiler.plan.tiles().linearColumns, tiler, name);
-  callGrouped(columns, weight.productFormat,
-              readWeight(columns, weight.weight, 1).transposed());
+  Matrix rows = readWeight(columns, weight.weight, 1);
+  callGrouped(columns, weight.productFormat, rows.transposed(),
+              readBias(columns, op.getBias(), tiler));
   return success();
 }
 
@@ -159,6 +175,44 @@ static LogicalResult tile(model::GroupedLinearWeightGradientOp op, Tiler &tiler,
               countOf(phase, 1, height, n), countOf(phase, 2, width, k),
               phase.count({ends[1] - ends[0]}), adds, phase.scratch(0)});
   return success();
+}
+
+static LogicalResult tile(model::GroupedBiasGradientOp op, Tiler &tiler,
+                          Training &training) {
+  PlanBuilder &plan = tiler.plan;
+  Trainable *target = targetOf(op, training);
+  if (!target)
+    return failure();
+  View dy = byPlace(tiler.viewOf(op.getDy()));
+  const View &out = target->gradient;
+  const int64_t experts = out.type.getDimension(0),
+                n = out.type.getDimension(1),
+                tiles = ceilDiv(n, kSummedColumns);
+  PhaseBuilder phase = plan.phase(
+      plan.uniqueName(nameOf(op) + ".bias_gradient"), op.getLoc(),
+      {plan.constant(experts), plan.constant(tiles)}, {experts, tiles});
+  AffineExpr expert = phase.coordinate(0),
+             first = phase.coordinate(1) * kSummedColumns;
+  SmallVector<AffineExpr> ends =
+      phase.entries(tiler.viewOf(op.getBounds()), {expert, expert + 1});
+  Box in{{ends[0], first}, {ends[1], first + kSummedColumns}},
+      box = phase.whole(out);
+  narrow(box, 0, expert, 1);
+  narrow(box, 1, phase.coordinate(1), kSummedColumns);
+  phase.reads(dy, in);
+  Attribute adds = contribute(*target, phase, box, training);
+  phase.call("sum_rows", {phase.address(out, box), phase.address(dy, in),
+                          phase.stride(dy, 0), phase.count({ends[1] - ends[0]}),
+                          countOf(phase, 1, kSummedColumns, n), adds});
+  return success();
+}
+
+static LogicalResult tile(model::ClampedSwigluGateGradientOp op, Tiler &tiler) {
+  return tileElementwise(op, tiler, ".gate_gradient");
+}
+
+static LogicalResult tile(model::ClampedSwigluUpGradientOp op, Tiler &tiler) {
+  return tileElementwise(op, tiler, ".up_gradient");
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,4 +326,7 @@ void tasks::addExpertsGradient(TilingRules &rules) {
   rules.add<model::CombineWeightGradientOp>(tile);
   rules.add<model::GroupedLinearInputGradientOp>(tile);
   rules.add<model::GroupedLinearWeightGradientOp>(tile);
+  rules.add<model::GroupedBiasGradientOp>(tile);
+  rules.add<model::ClampedSwigluGateGradientOp>(tile);
+  rules.add<model::ClampedSwigluUpGradientOp>(tile);
 }

@@ -129,6 +129,8 @@ static_assert(model::kHeadOutputs % kPanel == 0);
 
 /// A task has rows, a head and some of its columns.
 static LogicalResult tile(model::HeadLinearOp op, Tiler &tiler) {
+  if (tiler.training)
+    return tileTrained(op, tiler);
   View x = tiler.viewOf(op.getX());
   if (failed(expectRows(op, "x", x)))
     return failure();

@@ -36,22 +36,31 @@ static LogicalResult tile(model::RopeTableOp op, Tiler &tiler) {
   return success();
 }
 
-/// Rotates heads by a table's angles.
+/// Rotates heads by a table's angles: all of a row, or, where they lie apart,
+/// as parts of wider ones do, one.
 static LogicalResult tileRotation(Operation *op, Value rotated, Value angles,
                                   StringRef callee, Tiler &tiler) {
   View x = tiler.viewOf(rotated), table = tiler.viewOf(angles);
   int64_t heads = x.type.getDimension(1), width = x.type.getDimension(2);
-  if (failed(expectRows(op, "x", x)) ||
-      failed(expectAdjacentHeads(op, "x", x, heads)))
+  if (failed(expectRows(op, "x", x)) || failed(expectStride(op, "x", x, 1)))
     return failure();
+  const bool isApart = heads > 1 && x.fixedStrideOf(1) != width;
+  const int64_t own = isApart ? 1 : heads;
   std::string name = tiler.plan.uniqueName(nameOf(op));
   View out = tiler.resultFor(op, name);
   RowTiles tiles(tiler, out.type,
                  tiler.rowsOf(op, tiler.plan.tiles().plainRows));
-  PhaseBuilder phase =
-      tiler.plan.phase(name, op->getLoc(), {tiles.extent}, {tiles.capacity});
+  SmallVector<AffineExpr> grid = {tiles.extent};
+  SmallVector<int64_t> capacity = {tiles.capacity};
+  if (isApart) {
+    grid.push_back(tiler.plan.constant(heads));
+    capacity.push_back(heads);
+  }
+  PhaseBuilder phase = tiler.plan.phase(name, op->getLoc(), grid, capacity);
   Box box = rowsOfTask(phase, out, tiles.size),
       tile = rowsOfTask(phase, table, tiles.size);
+  if (isApart)
+    narrow(box, 1, phase.coordinate(1), 1);
   phase.reads(x, box);
   phase.reads(table, tile);
   phase.writes(out, box);
@@ -59,7 +68,7 @@ static LogicalResult tileRotation(Operation *op, Value rotated, Value angles,
              {phase.address(out, box), phase.stride(out, 0),
               phase.address(x, box), phase.stride(x, 0),
               phase.address(table, tile), phase.stride(table, 0),
-              tiles.count(phase), phase.integer(heads), phase.integer(width),
+              tiles.count(phase), phase.integer(own), phase.integer(width),
               phase.integer(table.type.getDimension(1) / 2)});
   return success();
 }

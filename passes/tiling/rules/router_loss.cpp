@@ -1,4 +1,4 @@
-//===- router_loss.cpp - losses of routers --------------------------------===//
+//===- router_loss.cpp - losses and loads of routers ----------------------===//
 //
 // Sums go through the layers in one buffer, a tile of rows after another. Only
 // the shares of experts are of all rows, behind the last layer: no task adds to
@@ -10,6 +10,7 @@
 
 #include "passes/tiling/RowPhase.h"
 #include "passes/tiling/TilingPieces.h"
+#include "passes/tiling/Training.h"
 
 using namespace mlir;
 using namespace baton;
@@ -115,6 +116,31 @@ static LogicalResult tile(model::RouterLossOp op, Tiler &tiler) {
   return success();
 }
 
+/// A task counts the rows of some experts.
+static LogicalResult tile(model::RouterLoadsOp op, Tiler &tiler,
+                          Training &training) {
+  PlanBuilder &plan = tiler.plan;
+  View experts = tiler.viewOf(op.getExperts());
+  Trainable *target = targetOf(op, training);
+  if (!target || failed(expectRows(op, "the experts", experts)))
+    return failure();
+  const int64_t count = target->gradient.type.getDimension(0),
+                tiles = ceilDiv(count, kSummedColumns);
+  PhaseBuilder phase = plan.phase(plan.uniqueName(nameOf(op)), op.getLoc(),
+                                  {plan.constant(tiles)}, {tiles});
+  Box box = phase.whole(target->gradient);
+  narrow(box, 0, phase.coordinate(0), kSummedColumns);
+  Attribute all = readAll(phase, experts);
+  Attribute adds = contribute(*target, phase, box, training);
+  phase.call("router_loads",
+             {phase.address(target->gradient, box), all,
+              phase.stride(experts, 0), phase.count({phase.rows()}),
+              phase.integer(experts.type.getDimension(1)),
+              phase.count(phase.coordinate(0) * kSummedColumns),
+              countOf(phase, 0, kSummedColumns, count), adds});
+  return success();
+}
+
 /// A task reads of the sums what it writes.
 static bool mayWriteOverSums(model::RouterSumsOp op, OpOperand &operand) {
   return operand == op.getSumsMutable();
@@ -125,5 +151,6 @@ void tasks::addRouterLoss(TilingRules &rules) {
   rules.add<model::RouterSumsOp>(tile);
   rules.add<model::RouterSumsGradientOp>(tile);
   rules.add<model::RouterLossOp>(tile);
+  rules.add<model::RouterLoadsOp>(tile);
   rules.mayWriteOver<model::RouterSumsOp>(mayWriteOverSums);
 }

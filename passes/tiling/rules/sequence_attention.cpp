@@ -3,6 +3,7 @@
 #include "passes/tiling/rules/Rules.h"
 
 #include "passes/tiling/SequenceTiles.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -28,6 +29,9 @@ static LogicalResult tile(model::SequenceAttentionOp op, Tiler &tiler) {
   appendRead(phase, v, tiles.before(phase, v), operands);
   appendPlaces(tiles, phase, positions, operands);
   appendForm(op, tiles, phase, operands);
+  // Heads of a task lie behind one another, and so do their sinks.
+  Weight sinks = vectorWeight(name + ".sinks", op.getSinks(), tiler);
+  operands.insert(operands.end() - 1, sinks.tile(phase, 1, tiles.group));
   phase.call("sequence_attention", operands);
   return success();
 }

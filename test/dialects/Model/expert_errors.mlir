@@ -378,3 +378,50 @@
 %x = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
 // expected-error @below {{the result has shape [4, 16, 8], expected [5, 16, 8]}}
 %r = model.grouped_linear_weight_gradient %d, %x, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<6 x i32>) -> !model.tensor<4 x 16 x 8 x f32>
+
+// -----
+
+// route: counts_loads needs a bias
+%l = "test.value"() : () -> !model.tensor<rows x 5 x f32>
+// expected-error @below {{counts loads for a bias, and has none}}
+%e, %w = model.route %l {counts_loads} : (!model.tensor<rows x 5 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
+
+// -----
+
+// clamped_swiglu: both operands and the result have the same type
+%g = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%u = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+// expected-error @below {{types differ}}
+%r = model.clamped_swiglu %g, %u : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x 8 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// its adjoints: all operands and the result have the same type
+%g = "test.value"() : () -> !model.tensor<rows x 16 x f32>
+%d = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{dy has type}}
+%r = model.clamped_swiglu_gate_gradient %d, %g, %g : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 16 x f32>, !model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+%g = "test.value"() : () -> !model.tensor<rows x 16 x f32>
+%d = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{dy has type}}
+%r = model.clamped_swiglu_up_gradient %d, %g, %g : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 16 x f32>, !model.tensor<rows x 16 x f32>) -> !model.tensor<rows x 16 x f32>
+
+// -----
+
+// grouped_bias_gradient: the result is of all experts
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+%b, %c, %p = model.dispatch %e : (!model.tensor<rows x 2 x i32>) -> (!model.tensor<6 x i32>, !model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x i32>)
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+// expected-error @below {{the result has shape [4, 16], expected [5, 16]}}
+%r = model.grouped_bias_gradient %d, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<6 x i32>) -> !model.tensor<4 x 16 x f32>
+
+// -----
+
+// ... bounds are made by model.dispatch
+%b = "test.value"() : () -> !model.tensor<6 x i32>
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+// expected-error @below {{bounds are not made by model.dispatch}}
+%r = model.grouped_bias_gradient %d, %b : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<6 x i32>) -> !model.tensor<5 x 16 x f32>

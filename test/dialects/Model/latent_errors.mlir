@@ -106,3 +106,35 @@ model.program @wrong max_seq 64 batch 1 {
   %y = model.paged_attention %q, %k, %v, %positions, %sequences, %pages {scale = 1.0 : f32} : (!model.tensor<rows x 2 x 24 x f32>, !model.tensor<rows x 1 x 24 x f32>, !model.tensor<rows x 1 x 16 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>, !model.tensor<1 x i32>) -> !model.tensor<rows x 2 x 16 x f32>
   "test.end"() : () -> ()
 }
+
+// -----
+
+// head_linear_input_gradient: dy is of the weight's outputs
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+%w = model.parameter ["w"] {heads = array<i64: 24, 0>} : !model.tensor<2 x 16 x 6 x f32>
+// expected-error @below {{dy has shape [rows, 2, 6] and the weight [2, 16, 6], expected [rows, H, N] and [H, N, K]}}
+%y = model.head_linear_input_gradient %d, %w : (!model.tensor<rows x 2 x 6 x f32>, !model.tensor<2 x 16 x 6 x f32>) -> !model.tensor<rows x 2 x 6 x f32>
+
+// -----
+
+// ... the result rows x H x K x f32
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%w = model.parameter ["w"] {heads = array<i64: 24, 0>} : !model.tensor<2 x 16 x 6 x f32>
+// expected-error @below {{the result has shape [rows, 2, 16], expected [rows, 2, 6]}}
+%y = model.head_linear_input_gradient %d, %w : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<2 x 16 x 6 x f32>) -> !model.tensor<rows x 2 x 16 x f32>
+
+// -----
+
+// head_linear_weight_gradient: dy and x are of the same heads
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 3 x 6 x f32>
+// expected-error @below {{dy has shape [rows, 2, 16] and x [rows, 3, 6], expected rows of as many heads}}
+%y = model.head_linear_weight_gradient %d, %x : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 3 x 6 x f32>) -> !model.tensor<2 x 16 x 6 x f32>
+
+// -----
+
+// ... the result H x N x K x f32
+%d = "test.value"() : () -> !model.tensor<rows x 2 x 16 x f32>
+%x = "test.value"() : () -> !model.tensor<rows x 2 x 6 x f32>
+// expected-error @below {{the result has shape [2, 6, 16], expected [2, 16, 6]}}
+%y = model.head_linear_weight_gradient %d, %x : (!model.tensor<rows x 2 x 16 x f32>, !model.tensor<rows x 2 x 6 x f32>) -> !model.tensor<2 x 6 x 16 x f32>

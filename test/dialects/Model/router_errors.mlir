@@ -142,3 +142,23 @@
 %s = "test.value"() : () -> !model.tensor<rows x 9 x f32>
 // expected-error @below {{layers is 0, expected at least 1}}
 %r, %d = model.router_loss %o, %s, %o {balance = 0.0 : f32, z = 0.0 : f32, layers = 0 : i64} : (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 4 x f32>, !model.tensor<rows x 5 x f32>)
+
+// -----
+
+// router_loads: experts are rows x k x i32
+%e = "test.value"() : () -> !model.tensor<rows x 2 x f32>
+// expected-error @below {{experts are not i32}}
+%r = model.router_loads %e : (!model.tensor<rows x 2 x f32>) -> !model.tensor<4 x f32>
+
+// -----
+
+%e = "test.value"() : () -> !model.tensor<rows x 5 x i32>
+// expected-error @below {{experts have shape [rows, 5], expected [rows, 1 to 4]}}
+%r = model.router_loads %e : (!model.tensor<rows x 5 x i32>) -> !model.tensor<4 x f32>
+
+// -----
+
+// ... the result is E x f32
+%e = "test.value"() : () -> !model.tensor<rows x 2 x i32>
+// expected-error @below {{the result has shape [rows, 4], expected [experts], of at most 4096}}
+%r = model.router_loads %e : (!model.tensor<rows x 2 x i32>) -> !model.tensor<rows x 4 x f32>

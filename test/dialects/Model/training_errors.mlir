@@ -889,3 +889,40 @@ model.program @p max_seq 8 training {
   }
   model.return %w : !model.tensor<rows x f32>
 }
+
+// -----
+
+// sequence_attention: sinks are H x f32
+%q = "test.value"() : () -> !model.tensor<rows x 4 x 8 x f32>
+%k = "test.value"() : () -> !model.tensor<rows x 2 x 8 x f32>
+%p = "test.value"() : () -> !model.tensor<rows x i32>
+%s = "test.value"() : () -> !model.tensor<2 x f32>
+// expected-error @below {{sinks has shape [2], expected [4]}}
+%r:2 = model.sequence_attention %q, %k, %k, %p, %s {scale = 1.0 : f32} : (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x 2 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<2 x f32>) -> (!model.tensor<rows x 4 x 8 x f32>, !model.tensor<rows x 4 x 2 x f32>)
+
+// -----
+
+// attention_sink_gradient: delta is rows x H x f32
+%d = "test.value"() : () -> !model.tensor<4 x rows x f32>
+%t = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%s = "test.value"() : () -> !model.tensor<4 x f32>
+// expected-error @below {{delta has shape [4, rows], expected [rows, heads]}}
+%r = model.attention_sink_gradient %d, %t, %s : (!model.tensor<4 x rows x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<4 x f32>) -> !model.tensor<4 x rows x f32>
+
+// -----
+
+// ... statistics are rows x H x 2 x f32
+%d = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%t = "test.value"() : () -> !model.tensor<rows x 4 x 3 x f32>
+%s = "test.value"() : () -> !model.tensor<4 x f32>
+// expected-error @below {{the statistics has shape [rows, 4, 3], expected [rows, 4, 2]}}
+%r = model.attention_sink_gradient %d, %t, %s : (!model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 3 x f32>, !model.tensor<4 x f32>) -> !model.tensor<rows x 4 x f32>
+
+// -----
+
+// ... the result has delta's type
+%d = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%t = "test.value"() : () -> !model.tensor<rows x 4 x 2 x f32>
+%s = "test.value"() : () -> !model.tensor<4 x f32>
+// expected-error @below {{the result has type}}
+%r = model.attention_sink_gradient %d, %t, %s : (!model.tensor<rows x 4 x f32>, !model.tensor<rows x 4 x 2 x f32>, !model.tensor<4 x f32>) -> !model.tensor<rows x 3 x f32>

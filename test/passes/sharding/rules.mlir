@@ -93,7 +93,7 @@
 %wh = "test.value"() : () -> !model.tensor<4 x 16 x 6 x f32>
 // expected-remark @+1 {{rule: bs h k, h n k -> bs h n; replicated k n; h=4 k=6 n=16}}
 %r12a = model.head_linear %q, %wh : (!q, !model.tensor<4 x 16 x 6 x f32>) -> !model.tensor<rows x 4 x 16 x f32>
-// expected-remark @+1 {{rule: bs h a, bs h b -> bs h c; replicated b a c; b=6 h=4 a=6 c=12}}
+// expected-remark @+1 {{rule: bs h d, bs h e -> bs h k; replicated d e k; h=4 d=6 e=6 k=12}}
 %r12b = model.join_heads %q, %q : (!q, !q) -> !model.tensor<rows x 4 x 12 x f32>
 // expected-remark @+1 {{rule: bs h d -> t h d; replicated b s d t; h=2 d=6}}
 %r13 = model.kv_append %k to "k" : (!k) -> !kt
@@ -309,6 +309,28 @@ model.program @decode max_seq 64 {
 %losses, %dsums = model.router_loss %rows, %sums, %rows {balance = 1.0 : f32, z = 1.0 : f32, layers = 1 : i64} : (!rows, !model.tensor<rows x 9 x f32>, !rows) -> (!w4, !model.tensor<rows x 5 x f32>)
 // expected-remark @+1 {{rule: bs d, bs e -> bs e; replicated s d e; d=5 e=4}}
 %dlogits = model.router_sums_gradient %dsums, %logits : (!model.tensor<rows x 5 x f32>, !w4) -> !w4
+// Loads are of all ranks' rows.
+// expected-remark @+1 {{rule: bs j -> e; sum b; replicated s j e; j=2 e=4}}
+%loads = model.router_loads %experts : (!model.tensor<rows x 2 x i32>) -> !model.tensor<4 x f32>
+
+// Sinks, and heads with a weight each.
+%sinks = "test.value"() : () -> !model.tensor<4 x f32>
+%hw = "test.value"() : () -> !model.tensor<4 x 16 x 6 x f32>
+%hdy = "test.value"() : () -> !model.tensor<rows x 4 x 16 x f32>
+// expected-remark @+1 {{rule: bs gr d, bs g d, bs g e, bs, gr -> bs gr e, bs gr z; replicated s d e z; g=2 r=2 d=6 e=6 z=2}}
+%r91:2 = model.sequence_attention %q, %k, %k, %idx, %sinks {scale = 1.0 : f32} : (!q, !k, !k, !idx, !model.tensor<4 x f32>) -> (!q, !st)
+// expected-remark @+1 {{rule: bs h, bs h z, h -> bs h; replicated z; h=4 z=2}}
+%r92 = model.attention_sink_gradient %dl, %st, %sinks : (!dl, !st, !model.tensor<4 x f32>) -> !dl
+// expected-remark @+1 {{rule: bs h n, h n k -> bs h k; replicated n k; h=4 n=16 k=6}}
+%r93 = model.head_linear_input_gradient %hdy, %hw : (!model.tensor<rows x 4 x 16 x f32>, !model.tensor<4 x 16 x 6 x f32>) -> !q
+// expected-remark @+1 {{rule: bs h n, bs h k -> h n k; sum b s; replicated n k; h=4 n=16 k=6}}
+%r94 = model.head_linear_weight_gradient %hdy, %q : (!model.tensor<rows x 4 x 16 x f32>, !q) -> !model.tensor<4 x 16 x 6 x f32>
+// expected-remark @+1 {{rule: bs k, bs k -> bs k; k=8}}
+%r95 = model.clamped_swiglu %x, %x : (!x, !x) -> !x
+// expected-remark @+1 {{rule: bs k, bs k, bs k -> bs k; k=8}}
+%r96 = model.clamped_swiglu_gate_gradient %x, %x, %x : (!x, !x, !x) -> !x
+// expected-remark @+1 {{rule: bs k, bs k, bs k -> bs k; k=8}}
+%r97 = model.clamped_swiglu_up_gradient %x, %x, %x : (!x, !x, !x) -> !x
 
 // expected-remark @+1 {{no rule: its arguments lie where dist.arguments says}}
 model.program @train_with_routers max_seq 64 training {

@@ -74,16 +74,15 @@ model.program @no_rows_before_the_last_dimension max_seq 8 {
 
 // -----
 
-// A rotary body walks over heads that lie behind one another.
+// A gate's body walks over heads that lie behind one another.
 model.program @scattered_heads max_seq 8 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %table = model.parameter ["t"] : !model.tensor<4 x 8 x f32>
   %e = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<4 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
-  %angles = model.rope_table {frequencies = array<f32: 1.0>} : () -> !model.tensor<rows x 2 x f32>
   %h = model.reshape %e : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 2 x 4 x f32>
   %s = model.slice %h {axis = 2, offset = 0} : (!model.tensor<rows x 2 x 4 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
   // expected-error @+1 {{cannot be tiled: the heads of x do not lie behind one another}}
-  %r = model.rope %s, %angles : (!model.tensor<rows x 2 x 2 x f32>, !model.tensor<rows x 2 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
+  %r = model.gate %s, %s : (!model.tensor<rows x 2 x 2 x f32>, !model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 2 x 2 x f32>
   %f = model.reshape %r : (!model.tensor<rows x 2 x 2 x f32>) -> !model.tensor<rows x 4 x f32>
   %l = model.last_rows %f : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>
   model.return %l : !model.tensor<outputs x 4 x f32>

@@ -22,6 +22,7 @@ struct Shape {
   int64_t value_dim = 13;
   double softcap = 0.0;
   int64_t window = 0;
+  bool has_sinks = false;
 
   oracle::SequenceAttention oracle() const {
     return {positions_of(lengths),
@@ -41,6 +42,7 @@ struct Result {
   Buffer dq;
   Buffer dk;
   Buffer dv;
+  Buffer dsinks;
 
   void expect_same(const Result &other) const {
     expect_same_bits(out, other.out);
@@ -49,6 +51,7 @@ struct Result {
     expect_same_bits(dq, other.dq);
     expect_same_bits(dk, other.dk);
     expect_same_bits(dv, other.dv);
+    expect_same_bits(dsinks, other.dsinks);
   }
 };
 
@@ -58,7 +61,15 @@ struct Problem {
         q(random.buffer(rows, of.group * of.head_dim, magnitude)),
         keys(random.buffer(rows, of.head_dim, magnitude)),
         values(random.buffer(rows, of.value_dim)),
-        dout(random.buffer(rows, of.group * of.value_dim)) {}
+        dout(random.buffer(rows, of.group * of.value_dim)) {
+    if (!of.has_sinks)
+      return;
+    // Some of which are larger than all scores, and some smaller.
+    sinks = random.vector(of.group);
+    for (float &sink : sinks)
+      sink *= 8.0f;
+    shape.sinks.assign(sinks.begin(), sinks.end());
+  }
 
   /// In tiles of so many rows.
   Result run(int64_t tile) const {
@@ -70,12 +81,14 @@ struct Problem {
     const int32_t *positions = shape.positions.data();
     Result result = {Buffer(rows, q.width),  Buffer(rows, 2 * group),
                      Buffer(rows, group),    Buffer(rows, q.width),
-                     Buffer(rows, head_dim), Buffer(rows, value_dim)};
+                     Buffer(rows, head_dim), Buffer(rows, value_dim),
+                     Buffer(rows, group)};
     result.out = Buffer(rows, group * value_dim);
     // What buffers held before must not matter.
     for (Buffer *buffer : {&result.out, &result.statistics, &result.delta,
                            &result.dq, &result.dk, &result.dv})
       fill(*buffer, not_a_number);
+    const float *own_sinks = sinks.empty() ? nullptr : sinks.data();
     Scratch scratch(baton_sequence_attention_scratch_bytes(
         std::min(tile, rows), group, head_dim, value_dim));
     for (int64_t r = 0; r < rows; r += tile) {
@@ -84,10 +97,16 @@ struct Problem {
           result.out.row(r), result.out.stride, result.statistics.row(r),
           result.statistics.stride, q.row(r), q.stride, keys.data(),
           keys.stride, values.data(), values.stride, positions, r, count, group,
-          head_dim, value_dim, scale, softcap, shape.window, scratch.data());
+          head_dim, value_dim, scale, softcap, shape.window, own_sinks,
+          scratch.data());
       baton_task_attention_delta(result.delta.row(r), result.delta.stride,
                                  dout.row(r), dout.stride, result.out.row(r),
                                  result.out.stride, count, group, value_dim);
+      if (own_sinks)
+        baton_task_attention_sink_gradient(
+            result.dsinks.row(r), result.dsinks.stride, result.delta.row(r),
+            result.delta.stride, result.statistics.row(r),
+            result.statistics.stride, own_sinks, count, group);
     }
     for (int64_t r = 0; r < rows; r += tile) {
       const int64_t count = std::min(tile, rows - r);
@@ -106,8 +125,9 @@ struct Problem {
           result.statistics.stride, positions, r, count, rows, group, head_dim,
           value_dim, scale, softcap, shape.window, scratch.data());
     }
-    for (const Buffer *buffer : {&result.out, &result.statistics, &result.delta,
-                                 &result.dq, &result.dk, &result.dv})
+    for (const Buffer *buffer :
+         {&result.out, &result.statistics, &result.delta, &result.dq,
+          &result.dk, &result.dv, &result.dsinks})
       expect_guards_intact(*buffer);
     return result;
   }
@@ -142,6 +162,11 @@ struct Problem {
     expect_within(actual.dv, expected.dv, [&](int64_t, int64_t) {
       return 4.0 * static_cast<double>(shape.group) * weights;
     });
+    if (sinks.empty())
+      return;
+    expect_within(actual.dsinks, expected.dsinks, [&](int64_t, int64_t) {
+      return 4.0 * std::sqrt(width) * weights;
+    });
   }
 
   oracle::SequenceAttention shape;
@@ -150,6 +175,7 @@ struct Problem {
   Buffer keys;
   Buffer values;
   Buffer dout;
+  std::vector<float> sinks;
 };
 
 TEST(AttentionGradient, OracleMatchesDifferences) {
@@ -172,6 +198,51 @@ TEST(AttentionGradient, OracleMatchesDifferences) {
                      [&](const oracle::Matrix &moved) {
                        return problem.shape.forward(q, keys, moved);
                      });
+    }
+}
+
+/// Sinks as a row of numbers, of which each row has its own copy.
+TEST(AttentionGradient, SinksHaveTheAdjointThatDifferencesSay) {
+  Random random(8);
+  for (int64_t window : {0, 3}) {
+    Shape shape{{1, 6, 4}, 2, 5, 3, 0.0, window};
+    shape.has_sinks = true;
+    const Problem problem(random, shape);
+    const oracle::Matrix q = problem.q.matrix();
+    const oracle::Matrix keys = problem.keys.matrix();
+    const oracle::Matrix values = problem.values.matrix();
+    const oracle::Matrix dout = problem.dout.matrix();
+    const auto gradient = problem.shape.gradient(dout, q, keys, values);
+    expect_adjoint(q, dout, gradient.dq, [&](const oracle::Matrix &moved) {
+      return problem.shape.forward(moved, keys, values);
+    });
+    oracle::Matrix sinks(1, 2), dsinks(1, 2);
+    for (int64_t head = 0; head < 2; ++head) {
+      sinks.at(0, head) = problem.shape.sinks[head];
+      for (int64_t row = 0; row < problem.rows; ++row)
+        dsinks.at(0, head) += gradient.dsinks.at(row, head);
+    }
+    expect_adjoint(sinks, dout, dsinks, [&](const oracle::Matrix &moved) {
+      oracle::SequenceAttention other = problem.shape;
+      other.sinks = moved.values;
+      return other.forward(q, keys, values);
+    });
+  }
+}
+
+TEST(AttentionGradient, SinksMatchOracle) {
+  Random random(9);
+  for (int64_t group : {1, 3})
+    for (int64_t window : {0, 17}) {
+      Shape shape;
+      shape.group = group;
+      shape.window = window;
+      shape.has_sinks = true;
+      Problem problem(random, shape);
+      problem.expect_matches_oracle(40);
+      const Result whole = problem.run(problem.rows);
+      for (int64_t tile : {1, 7, 64})
+        problem.run(tile).expect_same(whole);
     }
 }
 

@@ -50,6 +50,56 @@ TEST(ActivationGradient, MatchesOracle) {
     }
 }
 
+TEST(ClampedSwigluGradient, MatchesDifferences) {
+  Random random(8);
+  const int64_t rows = 3, width = 37;
+  Buffer gate = random.buffer(rows, width, 14.0f),
+         up = random.buffer(rows, width, 14.0f),
+         dy = random.buffer(rows, width), dgate(rows, width), dup(rows, width);
+  baton_task_clamped_swiglu_gate_gradient(dgate.data(), dgate.stride, dy.data(),
+                                          dy.stride, gate.data(), gate.stride,
+                                          up.data(), up.stride, rows, width);
+  baton_task_clamped_swiglu_up_gradient(dup.data(), dup.stride, dy.data(),
+                                        dy.stride, gate.data(), gate.stride,
+                                        up.data(), up.stride, rows, width);
+  int64_t clamped = 0;
+  const double step = 1e-5;
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < width; ++c) {
+      const double g = gate.at(r, c), u = up.at(r, c), slope = dy.at(r, c);
+      const double along_gate = (oracle::clamped_swiglu(g + step, u) -
+                                 oracle::clamped_swiglu(g - step, u)) /
+                                (2 * step),
+                   along_up = (oracle::clamped_swiglu(g, u + step) -
+                               oracle::clamped_swiglu(g, u - step)) /
+                              (2 * step);
+      ASSERT_NEAR(dgate.at(r, c), slope * along_gate, 2e-5) << g << " " << u;
+      ASSERT_NEAR(dup.at(r, c), slope * along_up, 2e-5) << g << " " << u;
+      // What is clamped has no slope at all.
+      if (g > 7) {
+        ASSERT_EQ(dgate.at(r, c), 0.0f);
+      }
+      if (std::fabs(u) > 7) {
+        ASSERT_EQ(dup.at(r, c), 0.0f);
+        ++clamped;
+      }
+    }
+  EXPECT_GT(clamped, 10);
+  // At a limit the slope is that of what is below, as PyTorch has it.
+  float limit = 7.0f, one = 1.0f, at = 0.0f;
+  baton_task_clamped_swiglu_up_gradient(&at, 1, &one, 1, &one, 1, &limit, 1, 1,
+                                        1);
+  EXPECT_GT(at, 0.5f);
+  baton_task_clamped_swiglu_gate_gradient(&at, 1, &one, 1, &limit, 1, &one, 1,
+                                          1, 1);
+  EXPECT_GT(at, 1.5f);
+  Buffer in_place = dy;
+  baton_task_clamped_swiglu_gate_gradient(
+      in_place.data(), in_place.stride, in_place.data(), in_place.stride,
+      gate.data(), gate.stride, up.data(), up.stride, rows, width);
+  expect_same_bits(in_place, dgate);
+}
+
 TEST(TanhGradient, MatchesOracle) {
   Random random(2);
   const int64_t rows = 3, width = 37;

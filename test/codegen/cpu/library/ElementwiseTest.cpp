@@ -115,6 +115,33 @@ TEST(Elementwise, AddMulScaleRoundOnce) {
   }
 }
 
+TEST(Elementwise, ClampedSwigluMatchesOracle) {
+  Random random(5);
+  for (int64_t width : widths) {
+    // A half of them are clamped.
+    Buffer gate = random.buffer(rows, width, 14.0f),
+           up = random.buffer(rows, width, 14.0f);
+    up.row(0)[0] = std::numeric_limits<float>::quiet_NaN();
+    Buffer out(rows, width);
+    baton_task_clamped_swiglu(out.data(), out.stride, gate.data(), gate.stride,
+                              up.data(), up.stride, rows, width);
+    EXPECT_TRUE(std::isnan(out.at(0, 0)));
+    expect_guards_intact(out);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = !r; c < width; ++c) {
+        const double expected =
+            oracle::clamped_swiglu(gate.at(r, c), up.at(r, c));
+        ASSERT_NEAR(out.at(r, c), expected,
+                    rounding * (16.0 * std::fabs(expected) + 8.0));
+      }
+    Buffer in_place = up;
+    baton_task_clamped_swiglu(in_place.data(), in_place.stride, gate.data(),
+                              gate.stride, in_place.data(), in_place.stride,
+                              rows, width);
+    expect_same_bits(in_place, out);
+  }
+}
+
 TEST(Softmax, MaskMatchesOracle) {
   Random random(3);
   for (int64_t width : widths)

@@ -86,6 +86,30 @@ TEST(RouterLoss, SumsAreOfAllLayers) {
   }
 }
 
+TEST(RouterLoads, CountChoices) {
+  Random random(7);
+  const int32_t no = 0;
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const std::vector<int32_t> experts = experts_of(problem);
+    std::vector<float> expected(count);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0; j < k; ++j)
+        expected[experts[row * (k + 3) + j]] += 1;
+    std::vector<float> loads(count, not_a_number);
+    // In two tiles, and then once more, on top.
+    const int64_t half = (count + 1) / 2;
+    for (const int32_t *accumulate :
+         {&no, static_cast<const int32_t *>(nullptr)})
+      for (int64_t first : {int64_t(0), half})
+        baton_task_router_loads(loads.data() + first, experts.data(), k + 3,
+                                rows, k, first, std::min(half, count - first),
+                                accumulate);
+    for (int64_t e = 0; e < count; ++e)
+      EXPECT_EQ(loads[e], 2 * expected[e]) << "expert " << e << " of " << count;
+  }
+}
+
 TEST(RouterLoss, SumsHaveTheAdjointThatDifferencesSay) {
   Random random(2);
   for (const auto &[rows, k, count] : shapes) {

@@ -246,7 +246,7 @@ TEST_F(VectorWidth, AdjointsOfAttentionAgree) {
   EXPECT_AGREE(rows, width, baton_task_sequence_attention, statistics.data(),
                statistics.stride, q.data(), q.stride, k.data(), k.stride,
                v.data(), v.stride, positions.data(), 0, rows, 1, width, width,
-               0.3f, 4.0f, 50, scratch.data());
+               0.3f, 4.0f, 50, nullptr, scratch.data());
   EXPECT_AGREE(rows, width, baton_task_attention_query_gradient, dout.data(),
                dout.stride, q.data(), q.stride, k.data(), k.stride, v.data(),
                v.stride, delta.data(), delta.stride, statistics.data(),

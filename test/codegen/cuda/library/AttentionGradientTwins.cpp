@@ -25,7 +25,7 @@ struct Problem {
         out.data(), out.stride, statistics.data(), statistics.stride, q.data(),
         q.stride, keys.data(), keys.stride, values.data(), values.stride,
         positions.data(), 0, rows, group, head_dim, value_dim, scale, softcap,
-        window, scratch.data());
+        window, nullptr, scratch.data());
   }
 
   static std::vector<int32_t> positions_of_rows() {
@@ -71,18 +71,36 @@ std::vector<float> together(const Buffer &one, const Buffer &other) {
 }
 
 TWIN_TEST(baton_task_sequence_attention) {
+  // Below, among and above the scores.
+  const std::vector<float> sinks = {0.4f, -9.0f, 7.0f};
   for_each_tile(1, [&](const Problem &problem, int64_t row, int64_t rows) {
+    for (bool has_sinks : {false, true})
+      twin.agree([&](auto body) {
+        Buffer out(rows, problem.group * problem.value_dim),
+            statistics(rows, 2 * problem.group);
+        std::vector<float> scratch = problem.scratch_of(rows);
+        body(out.data(), out.stride, statistics.data(), statistics.stride,
+             problem.q.row(row), problem.q.stride, problem.keys.data(),
+             problem.keys.stride, problem.values.data(), problem.values.stride,
+             problem.positions.data(), row, rows, problem.group,
+             problem.head_dim, problem.value_dim, problem.scale,
+             problem.softcap, problem.window,
+             has_sinks ? sinks.data() : nullptr, scratch.data());
+        return together(out, statistics);
+      });
+  });
+}
+
+TWIN_TEST(baton_task_attention_sink_gradient) {
+  const std::vector<float> sinks = {0.4f, -9.0f, 7.0f};
+  for_each_tile(5, [&](const Problem &problem, int64_t row, int64_t rows) {
     twin.agree([&](auto body) {
-      Buffer out(rows, problem.group * problem.value_dim),
-          statistics(rows, 2 * problem.group);
-      std::vector<float> scratch = problem.scratch_of(rows);
-      body(out.data(), out.stride, statistics.data(), statistics.stride,
-           problem.q.row(row), problem.q.stride, problem.keys.data(),
-           problem.keys.stride, problem.values.data(), problem.values.stride,
-           problem.positions.data(), row, rows, problem.group, problem.head_dim,
-           problem.value_dim, problem.scale, problem.softcap, problem.window,
-           scratch.data());
-      return together(out, statistics);
+      Buffer dsinks(rows, problem.group);
+      body(dsinks.data(), dsinks.stride, problem.delta.row(row),
+           problem.delta.stride, problem.statistics.row(row),
+           problem.statistics.stride, sinks.data(),
+           std::min(rows, problem.rows - row), problem.group);
+      return dsinks;
     });
   });
 }

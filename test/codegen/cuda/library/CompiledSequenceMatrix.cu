@@ -22,7 +22,7 @@ __device__ __forceinline__ void forward(const Arguments &a) {
   baton_matrix_sequence_attention<256, HeadDim, ValueDim, Type>(
       shared, a.out, 32 * ValueDim, a.statistics, 64, a.q, 32 * HeadDim, a.keys,
       8 * HeadDim, a.values, 8 * ValueDim, a.positions, a.row, a.rows, 4,
-      HeadDim, ValueDim, 0.125f, a.softcap, a.window, nullptr);
+      HeadDim, ValueDim, 0.125f, a.softcap, a.window, nullptr, nullptr);
 }
 
 template <int HeadDim, int ValueDim, typename Type>

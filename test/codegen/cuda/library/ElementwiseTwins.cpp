@@ -82,6 +82,8 @@ void expect_agree(const Twin<Binary> &twin) {
 #include "codegen/bodies/Unary.inc"
 #undef BATON_BODY
 
+TWIN_TEST(baton_task_clamped_swiglu) { expect_agree(twin); }
+
 TWIN_TEST(baton_task_scale) {
   Random random(3);
   for (int64_t rows : row_counts)

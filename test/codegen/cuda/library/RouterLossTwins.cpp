@@ -84,6 +84,28 @@ TWIN_TEST(baton_task_expert_shares) {
   }
 }
 
+TWIN_TEST(baton_task_router_loads) {
+  Random random(5);
+  const std::vector<int32_t> yes = {1}, no = {0};
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const std::vector<int32_t> experts =
+        problem
+            .route(baton_task_route_rows, false, BATON_SCORING_SOFTMAX, true,
+                   1.0f)
+            .experts;
+    const int64_t first = count / 3;
+    for (const int32_t *accumulate :
+         {static_cast<const int32_t *>(nullptr), yes.data(), no.data()})
+      twin.agree([&, rows = rows, k = k, count = count](auto body) {
+        std::vector<float> loads(count - first, 3.0f);
+        body(loads.data(), experts.data(), k + 3, rows, k, first, count - first,
+             accumulate);
+        return loads;
+      });
+  }
+}
+
 TWIN_TEST(baton_task_router_loss) {
   Random random(4);
   for (const auto &[rows, k, count] : shapes) {

@@ -23,7 +23,7 @@ using SequenceAttentionBody = void(unsigned char *, float *, int64_t, float *,
                                    const float *, int64_t, const float *,
                                    int64_t, const int32_t *, int64_t, int64_t,
                                    int64_t, int64_t, int64_t, float, float,
-                                   int64_t, float *);
+                                   int64_t, const float *, float *);
 using QueryGradientBody = void(unsigned char *, float *, int64_t, const float *,
                                int64_t, const float *, int64_t, const float *,
                                int64_t, const float *, int64_t, const float *,

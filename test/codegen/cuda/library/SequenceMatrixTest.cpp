@@ -108,7 +108,7 @@ struct Problem {
           result.statistics.stride, q.row(r), q.stride, keys.data(),
           keys.stride, values.data(), values.stride, positions, r, count,
           of.group, of.head_dim, of.value_dim, scale, softcap, of.window,
-          nullptr));
+          sinks.empty() ? nullptr : sinks.data(), nullptr));
     }
     baton_task_attention_delta(result.delta.data(), result.delta.stride,
                                dout.data(), dout.stride, result.out.data(),
@@ -190,6 +190,7 @@ struct Problem {
   int bits;
   int64_t rows;
   Buffer q, keys, values, dout;
+  std::vector<float> sinks;
 };
 
 void poison(Buffer &buffer, int64_t row) {
@@ -234,6 +235,16 @@ TEST_F(SequenceMatrix, WindowsAndCapsMatchOracle) {
     if (HasFatalFailure())
       return;
   }
+}
+
+TEST_F(SequenceMatrix, SinksMatchOracle) {
+  Random random(7);
+  const SequenceMatrixBodies &bodies = sequence_matrix_bodies()[5];
+  Problem problem(random, bodies, {2, 17, 0.0, {2, 90}});
+  // Among the scores, and above all of them.
+  problem.sinks = {0.5f, 20.0f};
+  problem.of.sinks = {0.5, 20.0};
+  problem.expect_matches_oracle(bodies);
 }
 
 /// Nor does the order of threads.

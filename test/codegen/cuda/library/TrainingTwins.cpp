@@ -282,6 +282,29 @@ TWIN_TEST(baton_task_activate_gradient) {
   });
 }
 
+template <typename Body>
+void check_clamped_swiglu_gradient(const Twin<Body> &twin) {
+  Random random(19);
+  for_each_shape([&](int64_t rows, int64_t width) {
+    const Buffer gate = random.buffer(rows, width, 14.0f),
+                 up = random.buffer(rows, width, 14.0f),
+                 dy = random.buffer(rows, width);
+    twin.agree([&](auto body) {
+      Buffer out = dy;
+      body(out.data(), out.stride, out.data(), out.stride, gate.data(),
+           gate.stride, up.data(), up.stride, rows, width);
+      return out;
+    });
+  });
+}
+
+TWIN_TEST(baton_task_clamped_swiglu_gate_gradient) {
+  check_clamped_swiglu_gradient(twin);
+}
+TWIN_TEST(baton_task_clamped_swiglu_up_gradient) {
+  check_clamped_swiglu_gradient(twin);
+}
+
 /// dx from dy and the result of what is differentiated.
 template <typename Twin>
 void expect_of_results(const Twin &twin, uint32_t seed) {
