@@ -46,6 +46,7 @@ public:
   unsigned numExchanges = 0;
 
 private:
+  void mergeEqual();
   LogicalResult findExperts();
   LogicalResult keepSome(ParameterOp parameter);
   void keepOwnGradients(GradientOp gradient);
@@ -117,6 +118,37 @@ static DispatchOp dispatchOf(Operation *op) {
   else if (auto save = dyn_cast<SaveOp>(op))
     found = segmentsOf(save.getX());
   return dyn_cast_or_null<DispatchOp>(found);
+}
+
+/// What is computed again has dispatches and gathers of its own. Of the same
+/// experts one is enough: what is equal is not exchanged twice, nor by tables of
+/// which nobody could show that they are equal.
+void Exchanger::mergeEqual() {
+  using Key = std::tuple<Block *, void *, void *>;
+  auto merge = [](ArrayRef<Operation *> ops, unsigned operands) {
+    llvm::DenseMap<Key, Operation *> first;
+    for (Operation *op : ops) {
+      void *keys[2] = {};
+      for (unsigned i = 0; i < operands; ++i)
+        keys[i] = op->getOperand(i).getAsOpaquePointer();
+      auto [entry, isNew] =
+          first.try_emplace(Key{op->getBlock(), keys[0], keys[1]}, op);
+      if (isNew)
+        continue;
+      op->replaceAllUsesWith(entry->second->getResults());
+      op->erase();
+    }
+  };
+  auto allOf = [&](auto isWanted) {
+    SmallVector<Operation *> ops;
+    program.walk([&](Operation *op) {
+      if (isWanted(op))
+        ops.push_back(op);
+    });
+    return ops;
+  };
+  merge(allOf([](Operation *op) { return isa<DispatchOp>(op); }), 1);
+  merge(allOf([](Operation *op) { return isa<GatherOp>(op); }), 2);
 }
 
 LogicalResult Exchanger::findExperts() {
@@ -321,6 +353,7 @@ LogicalResult Exchanger::bring(Operation *op) {
 }
 
 LogicalResult Exchanger::run() {
+  mergeEqual();
   if (failed(findExperts()))
     return failure();
   WalkResult kept = program.walk([&](Operation *op) {

@@ -118,7 +118,7 @@ def exchanges(fixture):
 EXCHANGED = (("mixtral-top2", ["--mesh=ep=5"], 5),
              ("mixtral-top2", ["--mesh=dp=2,ep=5"], 10),
              ("olmoe-top3", ["--mesh=ep=3", "--recompute=full"], 3),
-             ("qwen2moe-shared", ["--mesh=tp=2,ep=3"], 3))
+             ("mixtral-top2", ["--mesh=tp=2,ep=5"], 5))
 
 
 def all_to_all(fixture):
