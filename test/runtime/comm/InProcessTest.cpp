@@ -106,8 +106,14 @@ TEST(InProcess, RowsThatTablesDoNotSayEndTheJob) {
     std::string message;
   };
   const Wrong all[] = {
-      {[](RowExchange &rows) { ++rows.bounds[1]; },
-       "rank 0: before the first step, dispatch: the rank at place 1 sends"},
+      // A row that another expert should have.
+      {[](RowExchange &rows) {
+         size_t end = 1;
+         while (rows.bounds[end] == rows.bounds[end + 1])
+           ++end;
+         ++rows.bounds[end];
+       },
+       "before the first step, dispatch: the rank at place 1 sends"},
       {[](RowExchange &rows) { rows.bounds[1] = rows.bounds[2] + 1; },
        "those of expert 1 begin at "},
       {[](RowExchange &rows) { ++rows.bounds.back(); },
