@@ -61,8 +61,8 @@ LogicalResult tasks::tileExchange(dist::ExchangeCountsOp op, Tiler &tiler) {
 
 /// The rows of all places of a rank's own rows go to others, or come from them.
 template <typename OpT>
-static LogicalResult tileRowExchange(OpT op, ExchangeKind kind, StringRef suffix,
-                              Tiler &tiler) {
+static LogicalResult tileRowExchange(OpT op, ExchangeKind kind,
+                                     StringRef suffix, Tiler &tiler) {
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op) + suffix.str());
   View x = byPlace(tiler.viewOf(op.getX())),

@@ -127,8 +127,8 @@ void PlanMemory::plan(ProgramOp program) {
     order.push_back({-rowLength(buffer) * elementBytes(buffer), i});
   llvm::sort(order);
 
-  // Numbers of a table lie behind one another, as who reads them expects, and so
-  // do rows that ranks exchange.
+  // Numbers of a table lie behind one another, as who reads them expects, and
+  // so do rows that ranks exchange.
   llvm::SmallDenseSet<Attribute> dense;
   for (auto table : program.getBody().getOps<TableOp>())
     dense.insert(table.getBufferAttr().getAttr());

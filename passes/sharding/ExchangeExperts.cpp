@@ -121,8 +121,8 @@ static DispatchOp dispatchOf(Operation *op) {
 }
 
 /// What is computed again has dispatches and gathers of its own. Of the same
-/// experts one is enough: what is equal is not exchanged twice, nor by tables of
-/// which nobody could show that they are equal.
+/// experts one is enough: what is equal is not exchanged twice, nor by tables
+/// of which nobody could show that they are equal.
 void Exchanger::mergeEqual() {
   using Key = std::tuple<Block *, void *, void *>;
   auto merge = [](ArrayRef<Operation *> ops, unsigned operands) {

@@ -44,8 +44,8 @@ private:
       for (const Phase &phase : other.phases)
         if (phase.exchange &&
             (phase.exchange->dispatches || phase.exchange->combines) &&
-            std::count(phase.exchange->axes.begin(),
-                       phase.exchange->axes.end(), axis))
+            std::count(phase.exchange->axes.begin(), phase.exchange->axes.end(),
+                       axis))
           return true;
     return false;
   }
