@@ -48,7 +48,7 @@ def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_Adjoint]> {
   let hasVerifier = 1;
 }
 
-def Model_DispatchOp : Model_PlainOp<"dispatch", [Model_Segments]> {
+def Model_DispatchOp : Model_PlainOp<"dispatch", [Pure, Model_Segments]> {
   let summary = "the places of rows, expert by expert";
   let description = [{
     Choice c of the step is [c / k, c % k] of `experts`. Expert e has places
