@@ -152,6 +152,9 @@ struct CompileOptions {
   /// Whether ranks along the mesh's tensor axis have some of a mixture's
   /// experts each, and of all else the usual parts.
   bool spreadsExperts = false;
+  /// Whether ranks along the mesh's expert axis have sequences of their own,
+  /// and send rows to experts of one another; else all have the same rows.
+  bool exchangesExperts = false;
   /// Whether ranks along the mesh's tensor axis have parts of the rows that
   /// stacks carry.
   bool sequenceParallel = false;

@@ -31,6 +31,7 @@ std::vector<std::string> compiler::allPasses() {
           "lower-reshards",
           "pipeline-partitioning",
           "localize",
+          "exchange-experts",
           "tile-tasks",
           "schedule-static",
           "derive-events",
@@ -124,11 +125,14 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   };
   apply("data", kDataAxis);
   apply("data", kShardAxis);
+  if (options.exchangesExperts)
+    apply("data", kExpertAxis);
   if (options.spreadsExperts)
     apply("experts", kTensorAxis);
   apply(options.shardsBottlenecks ? "bottleneck" : "tensor", kTensorAxis);
   apply("tensor", kQueryAxis);
-  apply("experts", kExpertAxis);
+  if (!options.exchangesExperts)
+    apply("experts", kExpertAxis);
   if (options.sequenceParallel)
     apply("sequence", kTensorAxis);
   if (options.zero > 0) {
@@ -155,6 +159,9 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   if (localizes)
     manager.addPass(sharding::createLocalize(
         sharding::LocalizeOptions{options.zero > 1 ? "step" : "update"}));
+  if (localizes && options.exchangesExperts)
+    manager.addPass(sharding::createExchangeExperts(
+        sharding::ExchangeExpertsOptions{kExpertAxis}));
 }
 
 void compiler::addVerification(mlir::PassManager &manager,

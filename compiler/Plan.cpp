@@ -229,7 +229,8 @@ static Error addMesh(mlir::ModuleOp module, const CompileOptions &options) {
   for (const MeshAxis &axis : options.mesh) {
     names.push_back(axis.name);
     sizes.push_back(axis.size);
-    if (isDataAxis(axis.name))
+    if (isDataAxis(axis.name) ||
+        (options.exchangesExperts && axis.name == kExpertAxis))
       batch.push_back(axis.name);
   }
   builder.create<dist::MeshOp>(module.getLoc(), builder.getStrArrayAttr(names),

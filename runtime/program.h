@@ -50,6 +50,20 @@ struct BatonExchange {
   uint64_t part;
   /// Of an all_to_all: how far apart parts are received, `part` or more.
   uint64_t distance;
+
+  // Of a dispatch and a combine, whose `part` is a row, and `bytes` are all of
+  // the rank's own rows: which rows go where. Others have no such tables.
+
+  /// Own rows of expert e of all, `experts` of each rank, the first ones the
+  /// first rank's: [bounds[e], bounds[e + 1]).
+  const int32_t *bounds = nullptr;
+  /// What each rank of the group sends to each of this one's experts: a row for
+  /// each, as long as the next multiple of 16 from `experts` on.
+  const int32_t *counts = nullptr;
+  /// Where the rows of each of these begin, rank by rank: [received[e],
+  /// received[e + 1]).
+  const int32_t *received = nullptr;
+  uint64_t experts = 0;
 };
 
 /// One tensor of a message: rows of equal length, at equal distances. Sizes are

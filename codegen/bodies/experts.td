@@ -60,6 +60,31 @@ def DispatchRowsPartBody : Body<"dispatch_rows_part",
   let flops = "0";
 }
 
+// Of `ranks` ranks each has `experts` of them, the first ones the first rank.
+
+def CountPlacesBody : Body<"count_places",
+    (takes WritesIntegers<["ranks", "width"]>:$counts, Stride:$counts_stride,
+           ReadsIntegers<["ranks * experts + 1"]>:$bounds,
+           Count:$ranks, Count:$experts, Count:$width)> {
+  let description = [{
+    `counts[r][e] = bounds[r experts + e + 1] - bounds[r experts + e]`: the places of expert
+    e of rank r; and 0 from `experts` on.
+  }];
+  let flops = "0";
+}
+
+def BoundPlacesBody : Body<"bound_places",
+    (takes WritesIntegers<["experts + 2"]>:$bounds,
+           ReadsIntegers<["ranks", "experts"]>:$counts, Stride:$counts_stride,
+           Count:$ranks, Count:$experts, Count:$places)> {
+  let description = [{
+    Expert e gets `counts[r][e]` places from rank r, those of all ranks behind one
+    another: `bounds[e] .. bounds[e + 1)`. All of the `places` that are left are the last
+    segment, to `bounds[experts + 1]`.
+  }];
+  let flops = "0";
+}
+
 def GatherRowsBody : Body<"gather_rows",
     (takes Writes<["rows", "width"]>:$out, Stride:$out_stride,
            Reads<["source_rows", "width"]>:$x, Stride:$x_stride,

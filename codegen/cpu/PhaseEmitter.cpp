@@ -249,7 +249,8 @@ void PhaseEmitter::emitTile(Value *tile) {
   emitEntries();
   if (isWatched)
     emitIf(builder, "declare", isWatched, [&] { emitDeclarations(tile); });
-  if (phase.hasEntries())
+  // Other ranks wait for an exchange, also where no row comes here.
+  if (phase.hasEntries() && phase.getBody().getOps<ExchangeOp>().empty())
     emitIf(builder, "work", emitHasWork(), [&] { emitBody(); });
   else
     emitBody();
@@ -657,6 +658,15 @@ void PhaseEmitter::emitIfNext(llvm::function_ref<void()> body) {
   emitIf(builder, "next", hasNext, body);
 }
 
+/// Of each rank where rows go to experts; else none.
+static int64_t countExperts(ExchangeOp op, const plan::ProgramLayout &layout) {
+  if (!op.movesRows())
+    return 0;
+  BufferOp received =
+      layout.buffers.find(op.getTable(ExchangeOp::received).getAttr())->second;
+  return received.getCapacity()[0] - 2;
+}
+
 void PhaseEmitter::emitExchange(ExchangeOp op) {
   ArrayRef<mlir::Attribute> tensors = op.getTensors().getValue();
   Type *listed = ArrayType::get(types.exchanged, tensors.size());
@@ -683,6 +693,14 @@ void PhaseEmitter::emitExchange(ExchangeOp op) {
     set(ProgramTypes::Part, bytesOfCount(transfer.getPart()));
     set(ProgramTypes::Distance,
         builder.getInt64(receive.getStrides()[0] * bytes));
+    auto table = [&](ExchangeOp::Table table) -> Value * {
+      return op.movesRows() ? bufferBase(buffer(op.getTable(table)))
+                            : ConstantPointerNull::get(builder.getPtrTy());
+    };
+    set(ProgramTypes::Bounds, table(ExchangeOp::bounds));
+    set(ProgramTypes::Counts, table(ExchangeOp::counts));
+    set(ProgramTypes::Received, table(ExchangeOp::received));
+    set(ProgramTypes::Experts, builder.getInt64(countExperts(op, layout)));
   }
   Value *iteration = builder.CreateTrunc(function->getArg(kPhaseIteration),
                                          builder.getInt32Ty());

@@ -13,8 +13,8 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
 
   step = StructType::create("BatonStep", i32, i32, i32, i32);
   worker = StructType::create("BatonWorker", pointer, pointer);
-  exchanged =
-      StructType::create("BatonExchange", pointer, pointer, i64, i64, i64);
+  exchanged = StructType::create("BatonExchange", pointer, pointer, i64, i64,
+                                 i64, pointer, pointer, pointer, i64);
   tensor = StructType::create("BatonMessage", pointer, i64, i64, i64);
   context = StructType::create("BatonContext", pointer, pointer, pointer,
                                pointer, pointer, ArrayType::get(step, 2),

@@ -15,7 +15,17 @@ struct ProgramTypes {
   /// Fields of BatonStep.
   enum StepField : unsigned { Rows, Past, Outputs };
   /// Fields of BatonExchange.
-  enum ExchangeField : unsigned { Send, Receive, Bytes, Part, Distance };
+  enum ExchangeField : unsigned {
+    Send,
+    Receive,
+    Bytes,
+    Part,
+    Distance,
+    Bounds,
+    Counts,
+    Received,
+    Experts
+  };
   /// Fields of BatonMessage.
   enum MessageField : unsigned { Data, TensorRows, RowBytes, Stride };
   /// Fields of BatonWorker.

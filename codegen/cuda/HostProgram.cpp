@@ -29,6 +29,7 @@ private:
                      const std::string &place);
   void emitCountUps();
   std::string countOf(PhaseOp phase);
+  std::string tablesOf(SegmentOp segment, ExchangeOp exchange);
   std::string address(SegmentOp segment, mlir::FlatSymbolRefAttr name);
 
   const plan::ProgramLayout &layout;
@@ -154,8 +155,8 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
        << address(segment, transfer.getReceive()) << ", "
        << bytesOf(transfer.getElementCount(), bytes) << ", "
        << bytesOf(transfer.getPartCount(), bytes) << ", "
-       << receive.getStrides()[0] * bytes << "}, // @"
-       << transfer.getSend().getValue() << "\n";
+       << receive.getStrides()[0] * bytes << tablesOf(segment, exchange)
+       << "}, // @" << transfer.getSend().getValue() << "\n";
   }
   if (phase.getAhead())
     return createStringError("phase '" + phase.getName() +
@@ -170,10 +171,12 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
     function = even ? "nccl_all_gather"
                     : "nccl_all_gather_uneven<" + std::to_string(ranks) + ">";
     break;
-  default:
-    return createStringError("phase '" + phase.getName() + "': an exchange " +
-                             stringifyExchangeKind(exchange.getKind()) +
-                             " on CUDA targets is not built yet");
+  case ExchangeKind::dispatch:
+    function = "nccl_rows<" + std::to_string(ranks) + ", true>";
+    break;
+  case ExchangeKind::combine:
+    function = "nccl_rows<" + std::to_string(ranks) + ", false>";
+    break;
   }
   os << "      };\n";
   if (options.overlapsExchanges)
@@ -187,6 +190,22 @@ Error HostProgramEmitter::emitExchange(PhaseOp phase, ExchangeOp exchange,
        << ", (iteration + 1) * " << countOf(phase) << ");\n";
   os << "    }\n";
   return Error::success();
+}
+
+/// Where the tables lie by which rows go to experts, and how many of these a
+/// rank has.
+std::string HostProgramEmitter::tablesOf(SegmentOp segment,
+                                         ExchangeOp exchange) {
+  if (!exchange.movesRows())
+    return "";
+  std::string text;
+  for (mlir::Attribute table : exchange.getTablesAttr())
+    text += ",\n           reinterpret_cast<const int32_t *>(" +
+            address(segment, mlir::cast<mlir::FlatSymbolRefAttr>(table)) + ")";
+  BufferOp received =
+      layout.buffers.find(exchange.getTable(ExchangeOp::received).getAttr())
+          ->second;
+  return text + ", " + std::to_string(received.getCapacity()[0] - 2);
 }
 
 /// Where the buffer begins, in the iteration's layer.

@@ -184,7 +184,10 @@ usesOf(const baton::plan::ProgramLayout &layout) {
   }
   ProgramOp program = layout.program;
   for (PhaseOp phase : phasesOf(program))
-    for (auto exchange : phase.getBody().getOps<ExchangeOp>())
+    for (auto exchange : phase.getBody().getOps<ExchangeOp>()) {
+      // Rows of places lie where other values of the step do.
+      if (exchange.movesRows())
+        continue;
       for (TransferAttr transfer : exchange.getTransfers()) {
         bool gathers = exchange.getKind() == ExchangeKind::all_gather;
         mlir::StringAttr send = storageOf(transfer.getSend().getAttr()),
@@ -198,6 +201,7 @@ usesOf(const baton::plan::ProgramLayout &layout) {
           uses[whole] =
               gathers || isInEveryStep(phase) ? "exchange" : "gradient";
       }
+    }
   return uses;
 }
 
@@ -419,8 +423,11 @@ struct Payload {
 };
 } // namespace
 
-/// Of the two buffers, the one that has the whole tensor.
+/// Of the two buffers, the one that has the whole tensor: of rows that go to
+/// experts, the rank's own.
 static mlir::StringAttr wholeOf(ExchangeOp exchange, TransferAttr transfer) {
+  if (exchange.movesRows())
+    return exchange.getOwnRows(transfer).getAttr();
   return (exchange.getKind() == ExchangeKind::all_gather ? transfer.getReceive()
                                                          : transfer.getSend())
       .getAttr();
@@ -440,7 +447,14 @@ static Payload payloadOf(ExchangeOp exchange,
       text += " * " +
               (factor.is_string() ? factor.get<std::string>() : factor.dump());
     }
-    for (int64_t extent : whole.getCapacity())
+    // Places that train have room for one more.
+    ProgramOp program = layout.program;
+    const int64_t most[] = {int64_t(program.getMaxRows()), 0,
+                            int64_t(program.getMaxOutputs())};
+    llvm::SmallVector<int64_t> extents =
+        exchange.movesRows() ? evaluate(whole.getExtents(), {}, most)
+                             : llvm::to_vector(whole.getCapacity());
+    for (int64_t extent : extents)
       bytes *= extent;
     payload.bytes += bytes;
   }

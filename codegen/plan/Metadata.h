@@ -25,7 +25,8 @@ namespace baton::plan {
 ///                  program, or null
 ///     mesh         {axes: [{name, size}], batch: [names]} of a program of
 ///                  several ranks, numbered with the last axis fastest
-///     collectives  [{name, kind: "all_to_all" | "all_gather", axes, operation,
+///     collectives  [{name, kind: "all_to_all" | "all_gather" | "dispatch" |
+///                    "combine", axes, operation,
 ///                    payload, payload_bytes, segment, iterations,
 ///                    every_step, tensors}]: what its ranks exchange; without
 ///                  every_step only in steps that end with an update

@@ -71,6 +71,11 @@ Error PhaseChecker::check() {
              {transfer.getSend(), transfer.getReceive()})
           if (Error error = checkBuffer(buffer(symbol)))
             return error;
+      if (exchange.movesRows())
+        for (mlir::Attribute symbol : exchange.getTablesAttr())
+          if (Error error = checkBuffer(
+                  buffer(mlir::cast<mlir::FlatSymbolRefAttr>(symbol))))
+            return error;
     } else if (auto message = mlir::dyn_cast<MessageOp>(op)) {
       for (mlir::FlatSymbolRefAttr symbol : message.getBuffers())
         if (Error error = checkBuffer(buffer(symbol)))

@@ -143,9 +143,14 @@ static json exchangeOf(ExchangeOp exchange) {
                          {"receive", transfer.getReceive().getValue().str()},
                          {"elements", textOf(transfer.getElementCount())},
                          {"part", textOf(transfer.getPartCount())}});
-  return {{"kind", stringifyExchangeKind(exchange.getKind()).str()},
-          {"axes", namesOf(exchange.getAxes())},
-          {"transfers", std::move(transfers)}};
+  json result = {{"kind", stringifyExchangeKind(exchange.getKind()).str()},
+                 {"axes", namesOf(exchange.getAxes())},
+                 {"transfers", std::move(transfers)}};
+  if (exchange.movesRows())
+    for (mlir::Attribute table : exchange.getTablesAttr())
+      result["by"].push_back(
+          llvm::cast<mlir::FlatSymbolRefAttr>(table).getValue().str());
+  return result;
 }
 
 static json messageOf(MessageOp message) {

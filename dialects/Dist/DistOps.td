@@ -9,6 +9,8 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+include "../Model/Segments.td"
+
 //===----------------------------------------------------------------------===//
 // Dialect
 //===----------------------------------------------------------------------===//
@@ -277,6 +279,87 @@ def Dist_FirstRankOp : Dist_Move<"first_rank"> {
   let arguments = (ins AnyType:$x, StrArrayAttr:$axes, Dist_PlacementAttr:$from,
                        Dist_PlacementAttr:$to);
   let assemblyFormat = "$x `:` type($x) `over` $axes `from` $from `to` $to attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Rows that go to experts of other ranks
+//===----------------------------------------------------------------------===//
+
+def Dist_ExchangeCountsOp : Dist_Op<"exchange_counts", [Pure, Model_Segments]> {
+  let summary = "how many rows come to each of a rank's experts, and from whom";
+  let description = [{
+    ```mlir
+    %received, %counts = dist.exchange_counts %bounds over ["ep"] payload "4 * 2 * 16"
+      : (!model.tensor<5 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<2 x 16 x i32>)
+    ```
+    In one rank's program. Ranks along `axes` have other rows each, and have sent
+    them to places, expert by expert, of all E experts. Each of the n ranks has E / n
+    of these, the first ones the first rank. It tells the others how many rows
+    they get for each of theirs; `counts[j][e]` are what the rank at place j sends to
+    its expert e. So expert e gets the places `result[e]` to `result[e + 1]`, in
+    which rows lie rank by rank. Those that nobody has sent anything to are the last
+    segment: there is room for all rows of all ranks.
+
+    **Constraints:**
+    - bounds are made by `model.dispatch`, without axes, of E experts, which the axes' ranks divide
+    - the result is `E / n + 2 x i32`
+    - counts are `n x w x i32`, w the next multiple of 16 from E / n on
+    - the payload are the bytes of counts
+  }];
+  let arguments = (ins AnyType:$bounds, StrArrayAttr:$axes, StrAttr:$payload);
+  let results = (outs AnyType:$result, AnyType:$counts);
+  let assemblyFormat = [{
+    $bounds `over` $axes `payload` $payload attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t countExperts();
+    bool hasOthers() { return true; }
+    ::mlir::Value getSegmentBounds() { return getResult(); }
+    /// The ranks that exchange rows, and the places of a row's experts.
+    int64_t countRanks();
+    int64_t countChoices();
+  }];
+}
+
+/// Rows of places, to the ranks of their experts or back. The payload are the
+/// bytes of what a rank has of its own rows' places.
+class Dist_RowExchange<string mnemonic, string text> : Dist_Op<mnemonic, [Pure, Model_PlacesMove]> {
+  let summary = text;
+  let arguments = (ins AnyType:$x, AnyType:$bounds, AnyType:$received, AnyType:$counts,
+                       StrArrayAttr:$axes, StrAttr:$payload);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = [{
+    $x `,` $bounds `,` $received `,` $counts `over` $axes `payload` $payload attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Dist_DispatchRowsOp : Dist_RowExchange<"dispatch_rows", "rows go to the ranks of their experts"> {
+  let description = [{
+    What stands at the places `bounds` of a rank's own rows goes to the places
+    `received` of the rank that has the expert: of each expert rank by rank, and of
+    each rank in the order in which it was.
+
+    **Constraints:**
+    - received and counts are made by one `dist.exchange_counts` of bounds, over the same axes
+    - x is `rows x k x K x f32`, of places of rows with k experts; the result is `rows x n k x K x f32`
+    - the payload are the bytes of x
+  }];
+  let extraClassDeclaration = "::mlir::Value getBoundsOfResult() { return getReceived(); }";
+}
+
+def Dist_CombineRowsOp : Dist_RowExchange<"combine_rows", "what experts have made of rows goes back to the ranks of the rows"> {
+  let description = [{
+    The same backwards: it is the adjoint of `dist.dispatch_rows`, as that is its.
+
+    **Constraints:**
+    - received and counts are made by one `dist.exchange_counts` of bounds, over the same axes
+    - the result is `rows x k x K x f32`, of places of rows with k experts; x is `rows x n k x K x f32`
+    - the payload are the bytes of the result
+  }];
+  let extraClassDeclaration = "::mlir::Value getBoundsOfResult() { return getBounds(); }";
 }
 
 //===----------------------------------------------------------------------===//

@@ -352,6 +352,111 @@ LogicalResult FirstRankOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Rows that go to experts of other ranks
+//===----------------------------------------------------------------------===//
+
+int64_t ExchangeCountsOp::countExperts() { return shapeOf(getResult())[0] - 2; }
+
+int64_t ExchangeCountsOp::countRanks() {
+  return findMesh(*this).countRanks(axesOf(getAxes()));
+}
+
+int64_t ExchangeCountsOp::countChoices() {
+  return shapeOf(getBounds().getDefiningOp<DispatchOp>().getExperts())[1];
+}
+
+static LogicalResult expectPayload(Operation *op, StringRef payload,
+                                   Value tensor) {
+  auto type = cast<StepTensorType>(tensor.getType());
+  std::string bytes = countBytes(
+      type, replicated(op->getContext(), type.getRank()), findMesh(op));
+  if (payload == bytes)
+    return success();
+  return op->emitOpError() << "has payload '" << payload << "', expected '"
+                           << bytes << "'";
+}
+
+static LogicalResult expectTensors(Operation *op) {
+  for (Type type : op->getOperandTypes())
+    if (!isa<StepTensorType>(type))
+      return op->emitOpError() << type << " is no tensor";
+  for (Type type : op->getResultTypes())
+    if (!isa<StepTensorType>(type))
+      return op->emitOpError() << type << " is no tensor";
+  return success();
+}
+
+/// The ranks of axes that exchange rows.
+static FailureOr<int64_t> countExchanging(Operation *op, ArrayAttr axes) {
+  MeshOp mesh = findMesh(op);
+  const int64_t ranks = mesh ? mesh.countRanks(axesOf(axes)) : 0;
+  for (StringAttr axis : axesOf(axes))
+    if (!mesh || !mesh.getSize(axis))
+      return op->emitOpError() << "there is no axis " << axis;
+  if (axes.empty())
+    return op->emitOpError() << "is over no axis";
+  return ranks;
+}
+
+LogicalResult ExchangeCountsOp::verify() {
+  FailureOr<int64_t> ranks = countExchanging(*this, getAxes());
+  if (failed(ranks) || failed(expectTensors(*this)))
+    return failure();
+  auto dispatch = getBounds().getDefiningOp<DispatchOp>();
+  if (!dispatch || dispatch.getBounds() != getBounds() || dispatch.getAxes())
+    return emitOpError() << "bounds are not made by model.dispatch of all "
+                            "experts";
+  const int64_t experts = dispatch.countExperts();
+  if (experts % *ranks)
+    return emitOpError() << *ranks << " ranks do not divide " << experts
+                         << " experts";
+  const int64_t own = experts / *ranks;
+  for (Value value : getResults())
+    if (!cast<StepTensorType>(value.getType()).getElementType().isInteger(32))
+      return emitOpError() << "results are not i32";
+  if (failed(expectShape(*this, "the result", getResult(), {own + 2})) ||
+      failed(expectShape(*this, "counts", getCounts(),
+                         {*ranks, int64_t(llvm::alignTo(own, 16))})))
+    return failure();
+  return expectPayload(*this, getPayload(), getCounts());
+}
+
+/// `home` is of a rank's own rows, `far` of what it has received.
+template <typename OpT>
+static LogicalResult verifyRowExchange(OpT op, Value home, Value far) {
+  if (failed(expectTensors(op)))
+    return failure();
+  auto counts = op.getReceived().template getDefiningOp<ExchangeCountsOp>();
+  if (!counts || counts.getResult() != op.getReceived() ||
+      counts.getCounts() != op.getCounts() ||
+      counts.getBounds() != op.getBounds() || counts.getAxes() != op.getAxes())
+    return op.emitOpError() << "received and counts are not made by one "
+                               "dist.exchange_counts of bounds over "
+                            << op.getAxes();
+  const int64_t k = counts.countChoices();
+  ArrayRef<int64_t> shape = shapeOf(home);
+  if (shape.size() != 3 || isSymbol(shape[2]))
+    return op.emitOpError() << "places of rows have shape " << text(shape)
+                            << ", expected [rows, k, width]";
+  if (failed(expectShape(op, "the value of a rank's own rows", home,
+                         {kRows, k, shape[2]})) ||
+      failed(expectShape(op, "the value of received rows", far,
+                         {kRows, k * counts.countRanks(), shape[2]})) ||
+      failed(expectFloat32(op, "x", op.getX())) ||
+      failed(expectFloat32(op, "the result", op.getResult())))
+    return failure();
+  return expectPayload(op, op.getPayload(), home);
+}
+
+LogicalResult DispatchRowsOp::verify() {
+  return verifyRowExchange(*this, getX(), getResult());
+}
+
+LogicalResult CombineRowsOp::verify() {
+  return verifyRowExchange(*this, getResult(), getX());
+}
+
+//===----------------------------------------------------------------------===//
 // Cross-entropy over a sharded vocabulary
 //===----------------------------------------------------------------------===//
 

@@ -337,7 +337,8 @@ def Event_Scope : I32EnumAttr<"Scope", "among whom what a notification stands fo
 def Event_ScopeAttr : EnumAttr<Event_Dialect, Event_Scope, "scope">;
 
 def Event_ExchangeKind : I32EnumAttr<"ExchangeKind", "which part of a tensor goes from which rank to which", [
-    I32EnumAttrCase<"all_to_all", 0>, I32EnumAttrCase<"all_gather", 1>]> {
+    I32EnumAttrCase<"all_to_all", 0>, I32EnumAttrCase<"all_gather", 1>,
+    I32EnumAttrCase<"dispatch", 2>, I32EnumAttrCase<"combine", 3>]> {
   let cppNamespace = "::baton::event";
   let genSpecializedAttr = 0;
 }
@@ -650,7 +651,8 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     `entries` are elements of tables that a task reads when its waits are over, by
     its coordinates. Maps of accesses and of calls have them as dimensions behind
     the coordinates; grids, waits and notifications do not. A task with entries
-    all of whose written boxes are empty, before they are cut, makes no call.
+    all of whose written boxes are empty, before they are cut, makes no call; an
+    exchange it makes all the same, as other ranks wait for it.
 
     What is `ahead` is one iteration ahead: its task works on what the next
     iteration has of parameters and buffers with layers. In the last iteration,
@@ -848,6 +850,21 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
     Ranks at the end may have less than a part; behind its end they receive
     nothing, so that the phase `may write` there.
 
+    Of the other two kinds a row's length is `part`, and which rows go where, only the
+    step knows: three buffers say it, `by` [bounds, counts, received]. The E experts are
+    those of the n ranks, E / n each, the first ones the first rank's.
+    ```mlir
+    event.exchange dispatch over ["ep"] for "dispatch_rows"
+      [#event.transfer<@x to @y, ()[s0, s1, s2] -> (s0 * 128) by 64>]
+      by [@bounds, @counts, @received]
+    ```
+    - `dispatch`: a rank sends all rows of `send`, those of expert e are
+      `bounds[e]` to `bounds[e + 1]`. Of its own expert e it receives the rows
+      `received[e]` to `received[e + 1]`: `counts[j][e]` from the rank at place j,
+      rank by rank.
+    - `combine`: the same backwards, from `send`, which is by `received`, to `receive`,
+      by `bounds`.
+
     Nobody adds anything up on the way: a sum over ranks is an `all_to_all`,
     tasks that add n parts in ascending order of ranks, and an `all_gather`.
     `purpose` names what the exchange belongs to, for people.
@@ -863,16 +880,35 @@ def Event_ExchangeOp : Event_Op<"exchange", [HasParent<"PhaseOp">]> {
     - there is a tensor, and send and receive are buffers of one element type, not inputs
     - no buffer is received into twice, or sent and received into
     - elements and part are one number each, without dimensions
-    - part is a multiple of 64 bytes, and n parts are the whole tensor or more, in every step
+    - a dispatch or combine is `by` three buffers, others by none; bounds are a partition of `E + 1` numbers from 0 on, E a multiple of n, received one of `E / n + 2`, counts n rows of i32, as long as the next multiple of 16 from E / n on
+    - of these two, send and receive have two extents, of which the second one is part, a number; elements are those of the tensor that bounds are of; bounds and received are of as many rows as the tensors have
+    - of the others, part is a multiple of 64 bytes, and n parts are the whole tensor or more, in every step
     - of an all_to_all, send has as many elements as the whole tensor, and receive n rows of a part
     - of an all_gather, send has rows of a part, and receive as many elements as the whole tensor
   }];
   let arguments = (ins Event_ExchangeKindAttr:$kind, StrArrayAttr:$axes, StrAttr:$purpose,
-                       ArrayAttr:$tensors);
-  let assemblyFormat = "$kind `over` $axes `for` $purpose $tensors attr-dict";
+                       ArrayAttr:$tensors, OptionalAttr<ArrayAttr>:$tables);
+  let assemblyFormat = "$kind `over` $axes `for` $purpose $tensors (`by` $tables^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     auto getTransfers() { return getTensors().getAsRange<TransferAttr>(); }
+    /// Whether rows go to experts or come from them.
+    bool movesRows() {
+      return getKind() == ExchangeKind::dispatch || getKind() == ExchangeKind::combine;
+    }
+    /// Of these kinds: what says which rows go where.
+    enum Table : unsigned { bounds, counts, received };
+    ::mlir::FlatSymbolRefAttr getTable(Table table) {
+      return ::mlir::cast<::mlir::FlatSymbolRefAttr>((*getTables())[table]);
+    }
+    /// Of a transfer of these kinds: the tensor of a rank's own rows, and that of
+    /// those that its experts have.
+    ::mlir::FlatSymbolRefAttr getOwnRows(TransferAttr transfer) {
+      return getKind() == ExchangeKind::dispatch ? transfer.getSend() : transfer.getReceive();
+    }
+    ::mlir::FlatSymbolRefAttr getExpertRows(TransferAttr transfer) {
+      return getKind() == ExchangeKind::dispatch ? transfer.getReceive() : transfer.getSend();
+    }
     /// Ranks of a group.
     int64_t countRanks();
   }];

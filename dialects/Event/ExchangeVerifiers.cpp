@@ -66,6 +66,101 @@ static std::string countText(AffineExpr count) {
 /// As many as 2^20 ranks can have parts of.
 static constexpr int64_t kMostPart = int64_t(1) << 42;
 
+static BufferOp bufferOf(ExchangeOp op, FlatSymbolRefAttr name) {
+  return SymbolTable::lookupNearestSymbolFrom<BufferOp>(op, name);
+}
+
+/// A partition from 0 on.
+static TableOp findBounds(ExchangeOp op, FlatSymbolRefAttr name) {
+  auto program = op->getParentOfType<ProgramOp>();
+  for (auto table : program.getBody().getOps<TableOp>())
+    if (table.getBufferAttr() == name &&
+        table.getProperty() == TableProperty::partition &&
+        isSame(table.getLow().getResult(0),
+               getAffineConstantExpr(0, op.getContext())))
+      return table;
+  return {};
+}
+
+/// How many numbers a buffer has, if every step has as many; else 0.
+static int64_t countNumbers(BufferOp buffer) {
+  auto count =
+      buffer && buffer.getExtents().getNumResults() == 1
+          ? dyn_cast<AffineConstantExpr>(buffer.getExtents().getResult(0))
+          : AffineConstantExpr();
+  return count ? count.getValue() : 0;
+}
+
+/// What says which rows go where.
+static LogicalResult verifyTables(ExchangeOp op, int64_t ranks) {
+  std::optional<ArrayAttr> tables = op.getTables();
+  if (!op.movesRows())
+    return tables ? op.emitOpError() << "is by tables, which an exchange "
+                                     << stringifyExchangeKind(op.getKind())
+                                     << " does not read"
+                  : success();
+  if (!tables || tables->size() != 3 ||
+      !llvm::all_of(*tables, llvm::IsaPred<FlatSymbolRefAttr>))
+    return op.emitOpError()
+           << "does not say by which bounds, counts and received bounds";
+  auto boundsName = op.getTable(ExchangeOp::bounds),
+       countsName = op.getTable(ExchangeOp::counts),
+       receivedName = op.getTable(ExchangeOp::received);
+  for (auto name : {boundsName, receivedName})
+    if (!findBounds(op, name))
+      return op.emitOpError()
+             << "is by " << name << ", expected a table, a partition from 0 on";
+  const int64_t experts = countNumbers(bufferOf(op, boundsName)) - 1,
+                own = countNumbers(bufferOf(op, receivedName)) - 2;
+  if (own < 1 || experts != own * ranks)
+    return op.emitOpError()
+           << "is by " << boundsName << " of " << experts << " experts and "
+           << receivedName << " of " << own << ", expected " << ranks
+           << " times as many, and at least one";
+  BufferOp counts = bufferOf(op, countsName);
+  const int64_t width = llvm::alignTo(own, 16);
+  if (!counts || !counts.getElement().isSignlessInteger(32) ||
+      counts.getKind() == BufferKind::input || counts.getLayers() != 1 ||
+      counts.getCapacity() != ArrayRef<int64_t>({ranks, width}) ||
+      counts.getStrides() != ArrayRef<int64_t>({width, 1}))
+    return op.emitOpError() << "is by " << countsName << ", expected " << ranks
+                            << " rows of " << width << " counts in i32";
+  return success();
+}
+
+/// Rows of the same length, as many as the tables are of.
+static LogicalResult verifyRows(ExchangeOp op, TransferAttr transfer) {
+  auto width = dyn_cast<AffineConstantExpr>(transfer.getPartCount());
+  if (!width || width.getValue() < 1)
+    return op.emitOpError()
+           << transfer << " has rows of " << countText(transfer.getPartCount())
+           << " elements, expected a number";
+  for (auto [name, tableName] :
+       {std::pair(op.getOwnRows(transfer), op.getTable(ExchangeOp::bounds)),
+        {op.getExpertRows(transfer), op.getTable(ExchangeOp::received)}}) {
+    BufferOp buffer = bufferOf(op, name);
+    ArrayRef<AffineExpr> extents = buffer.getExtents().getResults();
+    if (extents.size() != 2 || extents[1] != width ||
+        buffer.getStrides()[0] != width.getValue() ||
+        buffer.getStrides()[1] != 1 || buffer.getInterleave() != 1)
+      return op.emitOpError()
+             << "moves rows of " << width.getValue() << " elements, which "
+             << name << " does not have behind one another";
+    AffineExpr end = findBounds(op, tableName).getHigh().getResult(0) - 1;
+    if (!isSame(simplifyAffineExpr(end, 0, kStepSymbols), extents[0]))
+      return op.emitOpError()
+             << "moves " << countText(extents[0]) << " rows of " << name
+             << " by " << tableName << ", which is of " << countText(end);
+  }
+  AffineExpr all = countElements(bufferOf(op, op.getOwnRows(transfer))).second;
+  if (!isSame(all, transfer.getElementCount()))
+    return op.emitOpError()
+           << transfer << " is of " << countText(transfer.getElementCount())
+           << " elements, but " << op.getOwnRows(transfer) << " has "
+           << countText(all);
+  return success();
+}
+
 static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
                                     int64_t ranks) {
   BufferOp buffers[2];
@@ -89,6 +184,8 @@ static LogicalResult verifyTransfer(ExchangeOp op, TransferAttr transfer,
                                  "of the step's symbols";
   if (!send.getElement().isIntOrFloat())
     return success(); // The buffer says so itself.
+  if (op.movesRows())
+    return verifyRows(op, transfer);
   AffineExpr elements = transfer.getElementCount(),
              part = transfer.getPartCount();
   int64_t bytes = send.getElement().getIntOrFloatBitWidth() / 8;
@@ -173,6 +270,8 @@ LogicalResult ExchangeOp::verify() {
                            << " tasks, expected one";
   if (getTensors().empty())
     return emitOpError() << "moves no tensor";
+  if (failed(verifyTables(*this, ranks)))
+    return failure();
   for (Attribute tensor : getTensors()) {
     auto transfer = dyn_cast<TransferAttr>(tensor);
     if (!transfer)

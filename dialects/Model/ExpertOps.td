@@ -53,7 +53,7 @@ def Model_RouteOp : Model_PlainOp<"route", [Pure, Model_ParameterAdjoint]> {
   let hasVerifier = 1;
 }
 
-def Model_DispatchOp : Model_PlainOp<"dispatch"> {
+def Model_DispatchOp : Model_PlainOp<"dispatch", [Pure, Model_Segments]> {
   let summary = "the places of rows, expert by expert";
   let description = [{
     Choice c of the step is [c / k, c % k] of `experts`. Expert e has places
@@ -73,8 +73,9 @@ def Model_DispatchOp : Model_PlainOp<"dispatch"> {
   let results = (outs Model_TensorType:$bounds, Model_TensorType:$choices, Model_TensorType:$places);
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Those that a rank has.
     int64_t countExperts();
+    bool hasOthers() { return getAxes().has_value(); }
+    ::mlir::Value getSegmentBounds() { return getBounds(); }
   }];
 }
 

@@ -50,6 +50,19 @@ static LogicalResult expectDispatched(Operation *op, StringRef what,
   return op->emitOpError() << what << " are not made by model.dispatch";
 }
 
+/// Where experts' places begin and end, as an op of places says it.
+static LogicalResult expectBounds(Operation *op, Value bounds) {
+  auto segments = bounds.getDefiningOp<Segments>();
+  if (segments && segments.getSegmentBounds() == bounds)
+    return success();
+  return op->emitOpError() << "bounds are not made by model.dispatch or "
+                              "dist.exchange_counts";
+}
+
+static int64_t countExperts(Value bounds) {
+  return bounds.getDefiningOp<Segments>().countExperts();
+}
+
 /// x is a value of places.
 static LogicalResult expectPlaces(Operation *op, Value x) {
   ArrayRef<int64_t> shape = shapeOf(x);
@@ -145,14 +158,12 @@ static LogicalResult expectExperts(Operation *op, StringRef what, Value weight,
                                 "of "
                              << kExpertOutputs;
   return expectShape(op, what, weight,
-                     {bounds.getDefiningOp<DispatchOp>().countExperts(),
-                      shape[1], shapeOf(x)[2]});
+                     {countExperts(bounds), shape[1], shapeOf(x)[2]});
 }
 
 static LogicalResult verifyGrouped(Operation *op, Value x, Value bounds,
                                    StringRef what, Value weight, Value result) {
-  if (failed(expectPlaces(op, x)) ||
-      failed(expectDispatched(op, "bounds", bounds, 0)) ||
+  if (failed(expectPlaces(op, x)) || failed(expectBounds(op, bounds)) ||
       failed(expectExperts(op, what, weight, x, bounds)))
     return failure();
   return expectNumbers(op, "the result", result,
@@ -283,13 +294,9 @@ LogicalResult CombineWeightGradientOp::verify() {
   return expectNumbers(*this, "the result", getResult(), {kRows, x[1]});
 }
 
-static int64_t countExperts(Value bounds) {
-  return bounds.getDefiningOp<DispatchOp>().countExperts();
-}
-
 LogicalResult GroupedLinearInputGradientOp::verify() {
   if (failed(expectGradientOfPlaces(*this, getDy())) ||
-      failed(expectDispatched(*this, "bounds", getBounds(), 0)) ||
+      failed(expectBounds(*this, getBounds())) ||
       failed(expectRank(*this, "the weight", getWeight(), 3)) ||
       failed(expectStatic(*this, "the weight", getWeight())) ||
       failed(expectWeight(*this, "the weight", getWeight())))
@@ -314,7 +321,7 @@ LogicalResult GroupedBiasGradientOp::verify() {
 LogicalResult GroupedLinearWeightGradientOp::verify() {
   if (failed(expectGradientOfPlaces(*this, getDy())) ||
       failed(expectPlaces(*this, getX())) ||
-      failed(expectDispatched(*this, "bounds", getBounds(), 0)))
+      failed(expectBounds(*this, getBounds())))
     return failure();
   ArrayRef<int64_t> dy = shapeOf(getDy()), x = shapeOf(getX());
   if (dy[1] != x[1])

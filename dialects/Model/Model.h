@@ -113,6 +113,7 @@ protected:
 
 #include "dialects/Model/Differentiable.h.inc"
 #include "dialects/Model/Elementwise.h.inc"
+#include "dialects/Model/Segments.h.inc"
 
 namespace baton::model {
 

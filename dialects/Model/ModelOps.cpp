@@ -26,6 +26,7 @@ YieldOp StackOp::getYield() {
 }
 
 #include "dialects/Model/Elementwise.cpp.inc"
+#include "dialects/Model/Segments.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "dialects/Model/ModelOps.cpp.inc"

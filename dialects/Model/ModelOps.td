@@ -12,6 +12,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 include "Differentiable.td"
 include "Elementwise.td"
+include "Segments.td"
 
 //===----------------------------------------------------------------------===//
 // Dialect

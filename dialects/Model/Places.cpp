@@ -13,30 +13,34 @@ static bool keepsPlaces(Operation *op) {
   return isa_and_nonnull<Elementwise, ActivateGradientOp>(op);
 }
 
-DispatchOp model::dispatchOf(Value value) {
+Segments model::segmentsOf(Value value) {
   if (typeOf(value).getRank() != 3)
     return {};
   Operation *op = value.getDefiningOp();
+  if (!op)
+    return {};
   if (keepsPlaces(op)) {
     for (Value operand : op->getOperands())
-      if (DispatchOp found = dispatchOf(operand))
+      if (Segments found = segmentsOf(operand))
         return found;
     return {};
   }
-  Value table = llvm::TypeSwitch<Operation *, Value>(op)
-                    .Case<GatherOp, CombineInputGradientOp>(
-                        [](auto made) { return made.getChoices(); })
-                    .Case<GroupedLinearOp, GroupedGatedLinearOp,
-                          GroupedLinearInputGradientOp>(
-                        [](auto made) { return made.getBounds(); })
-                    .Default(Value());
-  return table ? table.getDefiningOp<DispatchOp>() : DispatchOp();
+  Value table =
+      llvm::TypeSwitch<Operation *, Value>(op)
+          .Case<GatherOp, CombineInputGradientOp>(
+              [](auto made) { return made.getChoices(); })
+          .Case<GroupedLinearOp, GroupedGatedLinearOp,
+                GroupedLinearInputGradientOp>(
+              [](auto made) { return made.getBounds(); })
+          .Case<PlacesMove>([](auto made) { return made.getBoundsOfResult(); })
+          .Default(Value());
+  return table ? table.getDefiningOp<Segments>() : Segments();
 }
 
 bool model::isOfPlaces(Value value) {
   if (typeOf(value).getRank() != 3)
     return false;
-  if (dispatchOf(value))
+  if (segmentsOf(value))
     return true;
   Operation *op = value.getDefiningOp();
   if (keepsPlaces(op))

@@ -14,7 +14,7 @@ namespace baton::model {
 
 /// What said at which places the rows stand of which a value is made; null for
 /// a value of rows, and for one that was saved.
-DispatchOp dispatchOf(mlir::Value value);
+Segments segmentsOf(mlir::Value value);
 
 /// Whether a value is of places, made here or saved.
 bool isOfPlaces(mlir::Value value);

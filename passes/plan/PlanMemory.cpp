@@ -127,10 +127,18 @@ void PlanMemory::plan(ProgramOp program) {
     order.push_back({-rowLength(buffer) * elementBytes(buffer), i});
   llvm::sort(order);
 
-  // Numbers of a table lie behind one another, as who reads them expects.
-  llvm::SmallDenseSet<Attribute> tables;
+  // Numbers of a table lie behind one another, as who reads them expects, and
+  // so do rows that ranks exchange.
+  llvm::SmallDenseSet<Attribute> dense;
   for (auto table : program.getBody().getOps<TableOp>())
-    tables.insert(table.getBufferAttr().getAttr());
+    dense.insert(table.getBufferAttr().getAttr());
+  program.walk([&](ExchangeOp exchange) {
+    if (exchange.movesRows())
+      for (TransferAttr transfer : exchange.getTransfers())
+        for (FlatSymbolRefAttr name :
+             {transfer.getSend(), transfer.getReceive()})
+          dense.insert(name.getAttr());
+  });
 
   PlanVerifier verifier(program);
   SmallVector<Storage> storages;
@@ -138,10 +146,11 @@ void PlanMemory::plan(ProgramOp program) {
     BufferOp buffer = transients[i];
     ++numBuffers;
     int64_t ownStride = buffer.getStrides()[0];
+    const bool isDense = dense.contains(buffer.getSymNameAttr());
     Storage *chosen = nullptr;
     for (Storage &storage : storages) {
       if (!haveSameRows(buffer, storage.buffers.front()) ||
-          (storage.rowStride != 1 && tables.contains(buffer.getSymNameAttr())))
+          (isDense && storage.rowStride != ownStride))
         continue;
       setRowStride(buffer, storage.rowStride);
       place(buffer, storage.op);
@@ -156,7 +165,9 @@ void PlanMemory::plan(ProgramOp program) {
     }
     if (!chosen) {
       ++numStorages;
-      int64_t stride = alignedElements(rowLength(buffer), elementBytes(buffer));
+      int64_t stride =
+          isDense ? ownStride
+                  : alignedElements(rowLength(buffer), elementBytes(buffer));
       chosen = &storages.emplace_back(Storage{addStorage(buffer), stride, {}});
       if (buffer.getCapacity().size() > 1)
         setRowStride(buffer, stride);

@@ -45,7 +45,10 @@ static bool isUneven(PhaseOp phase) {
 }
 
 static Distribution distributionByWork(PhaseOp phase) {
-  return isUneven(phase) ? Distribution::cyclic : Distribution::blocked;
+  // One worker has all exchanges, also of as many rows as a table says.
+  return isUneven(phase) && phase.getBody().getOps<ExchangeOp>().empty()
+             ? Distribution::cyclic
+             : Distribution::blocked;
 }
 
 /// Whether a phase that calls bodies has at most `most` tasks, in any step. In

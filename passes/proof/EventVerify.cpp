@@ -52,7 +52,8 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
 /// watches each.
 std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   bool mayTouch = false, isConditional = false, exchangesRows = false,
-       hasShortParts = false, hasLibraryBodies = false, hasOthers = false;
+       hasShortParts = false, movesRows = false, hasLibraryBodies = false,
+       hasOthers = false;
   for (PhaseOp phase : phasesOf(program)) {
     hasOthers |= phase.getBody().front().empty();
     for (auto call : phase.getBody().getOps<CallOp>()) {
@@ -64,12 +65,15 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
       mayTouch |= access.getMay();
       isConditional |= bool(access.getCondition());
     }
-    for (auto exchange : phase.getBody().getOps<ExchangeOp>())
+    for (auto exchange : phase.getBody().getOps<ExchangeOp>()) {
+      movesRows |= exchange.movesRows();
       for (TransferAttr transfer : exchange.getTransfers()) {
         exchangesRows |= !transfer.getElements().isSingleConstant();
-        hasShortParts |= transfer.getElementCount() !=
-                         transfer.getPartCount() * exchange.countRanks();
+        hasShortParts |= !exchange.movesRows() &&
+                         transfer.getElementCount() !=
+                             transfer.getPartCount() * exchange.countRanks();
       }
+    }
   }
   auto buffers = program.getBody().getOps<BufferOp>();
   std::vector<std::string> assumptions;
@@ -113,6 +117,9 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   if (exchangesRows)
     assumptions.push_back("ranks that exchange parts of rows have as many "
                           "rows");
+  if (movesRows)
+    assumptions.push_back("of rows that go to experts as many come to each as "
+                          "the counts say, which its bounds add up");
   if (hasShortParts)
     assumptions.push_back("behind the end of a tensor that ranks exchange "
                           "nobody uses what is received");

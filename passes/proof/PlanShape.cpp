@@ -753,8 +753,65 @@ LogicalResult PlanVerifier::verifyParts(ExchangeOp exchange,
   return success();
 }
 
+/// Where rows go to experts, or come from them, the phase states the tables,
+/// all of a rank's own rows, and of the experts' rows those that there are.
+LogicalResult PlanVerifier::verifyRows(PhaseOp phase, ExchangeOp exchange) {
+  for (ExchangeOp::Table table :
+       {ExchangeOp::bounds, ExchangeOp::counts, ExchangeOp::received}) {
+    BufferOp buffer = plan.lookUpBuffer(exchange.getTable(table));
+    if (failed(verifyTouched(phase, exchange, buffer, /*isParts=*/false,
+                             buffer.getCapacity()[0], /*written=*/false)))
+      return failure();
+  }
+  const bool dispatches = exchange.getKind() == ExchangeKind::dispatch;
+  FlatSymbolRefAttr received = exchange.getTable(ExchangeOp::received);
+  const int64_t experts =
+      cast<AffineConstantExpr>(
+          plan.lookUpBuffer(received).getExtents().getResult(0))
+          .getValue() -
+      2;
+  SmallVector<AddressAttr> entries(phase.getEntryAttrs());
+  auto isConstant = [](AffineExpr expression, int64_t value) {
+    auto constant = dyn_cast<AffineConstantExpr>(expression);
+    return constant && constant.getValue() == value;
+  };
+  auto isEnd = [&](AffineExpr expression) {
+    auto number = dyn_cast<AffineDimExpr>(expression);
+    if (!number || number.getPosition() < phase.getRank())
+      return false;
+    AddressAttr entry = entries[number.getPosition() - phase.getRank()];
+    return entry.getBuffer() == received &&
+           isConstant(entry.getIndex().getResult(0), experts);
+  };
+  for (TransferAttr transfer : exchange.getTransfers()) {
+    BufferOp own = plan.lookUpBuffer(exchange.getOwnRows(transfer));
+    if (failed(verifyTouched(phase, exchange, own, /*isParts=*/false,
+                             own.getCapacity()[0], /*written=*/!dispatches)))
+      return failure();
+    FlatSymbolRefAttr name = exchange.getExpertRows(transfer);
+    const bool isStated =
+        llvm::any_of(phase.getAccessAttrs(), [&](AccessAttr access) {
+          return access.getWrite() == dispatches && !access.getMay() &&
+                 access.getBuffer() == name &&
+                 isConstant(access.getLow().getResult(0), 0) &&
+                 isConstant(access.getLow().getResult(1), 0) &&
+                 isEnd(access.getHigh().getResult(0)) &&
+                 access.getHigh().getResult(1) == transfer.getPartCount();
+        });
+    if (!isStated)
+      return exchange.emitError()
+             << (dispatches ? "receives " : "sends ") << name << ", but phase '"
+             << phase.getName() << "' states no "
+             << (dispatches ? "write" : "read") << " of its rows up to entry "
+             << experts << " of " << received;
+  }
+  return success();
+}
+
 /// An exchange moves what its phase states.
 LogicalResult PlanVerifier::verifyExchange(PhaseOp phase, ExchangeOp exchange) {
+  if (exchange.movesRows())
+    return verifyRows(phase, exchange);
   bool gathers = exchange.getKind() == ExchangeKind::all_gather;
   for (TransferAttr transfer : exchange.getTransfers()) {
     BufferOp send = plan.lookUpBuffer(transfer.getSend()),

@@ -152,6 +152,7 @@ private:
                                     bool written);
   mlir::LogicalResult verifyParts(event::ExchangeOp exchange,
                                   event::TransferAttr transfer);
+  mlir::LogicalResult verifyRows(PhaseOp phase, event::ExchangeOp exchange);
   mlir::LogicalResult verifyExchange(PhaseOp phase, event::ExchangeOp exchange);
   mlir::LogicalResult verifyMessage(PhaseOp phase, event::MessageOp message);
   bool isOrdered(PhaseOp earlier, PhaseOp later);

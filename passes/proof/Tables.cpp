@@ -232,6 +232,26 @@ bool Tables::staysBelow(Reading reading, unsigned dimension, TableOp table,
   return Relation(above).isEmpty();
 }
 
+std::optional<Tables::Interval>
+Tables::prefixOf(PhaseOp phase, AccessAttr access, unsigned dimension,
+                 std::optional<Reading> reading) const {
+  // [least, v(n)) of one task: n is the same for all of them.
+  auto number = dyn_cast<AffineDimExpr>(access.getHigh().getResult(dimension));
+  if (!reading || !number || number.getPosition() < phase.getRank())
+    return std::nullopt;
+  SmallVector<AddressAttr> entries(phase.getEntryAttrs());
+  AddressAttr end = entries[number.getPosition() - phase.getRank()];
+  TableOp table = lookUp(end.getBuffer());
+  AffineExpr place = end.getIndex().getResult(0),
+             least = table.getLow().getResult(0);
+  if (table.getProperty() != TableProperty::partition ||
+      access.getLow().getResult(dimension) != least ||
+      !place.isSymbolicOrConstant() ||
+      !staysBelow(*reading, dimension, table, place))
+    return std::nullopt;
+  return Interval{least, table.getHigh().getResult(0) - 1};
+}
+
 std::optional<std::pair<AffineMap, AffineMap>>
 Tables::cover(PhaseOp phase, AccessAttr access,
               std::optional<Reading> reading) const {
@@ -243,8 +263,14 @@ Tables::cover(PhaseOp phase, AccessAttr access,
     if (!hasEntry(phase, low[j]) && !hasEntry(phase, high[j]))
       continue;
     std::optional<Segment> segment = segmentOf(phase, access, j);
-    if (!segment)
-      return std::nullopt;
+    if (!segment) {
+      std::optional<Interval> all = prefixOf(phase, access, j, reading);
+      if (!all)
+        return std::nullopt;
+      low[j] = all->low;
+      high[j] = all->high;
+      continue;
+    }
     // The places are a coordinate's, all of them.
     auto place = dyn_cast<AffineDimExpr>(segment->low.getIndex().getResult(0));
     if (!place)

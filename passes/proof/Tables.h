@@ -10,8 +10,8 @@
 // - cover: tasks for all places of a partition, or of a distinct table with as
 //   many values as its range, have all of the range between them.
 // - prefix: tasks for the first n segments of a partition have all below its
-//   value n between them, and so all that is read below its value b, if b is at
-//   most n.
+//   value n between them, as has one that touches all below value n; and so all
+//   that is read below its value b, if b is at most n.
 //
 // The first two make relations smaller that may be too large: conflicts, and
 // what is read. The others make one larger that may be too small: what has been
@@ -94,6 +94,11 @@ private:
   std::optional<Segment> segmentOf(event::PhaseOp phase,
                                    event::AccessAttr access,
                                    unsigned dimension) const;
+  /// All of a dimension of which each task has [low, v(n)) of a partition,
+  /// where the reading stays in the first n segments; nothing where it may not.
+  std::optional<Interval> prefixOf(event::PhaseOp phase,
+                                   event::AccessAttr access, unsigned dimension,
+                                   std::optional<Reading> reading) const;
   /// Whether all that a task reads in a dimension lies in segments of the first
   /// `places` places of a partition.
   bool staysBelow(Reading reading, unsigned dimension, event::TableOp table,

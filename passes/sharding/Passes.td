@@ -239,4 +239,39 @@ def Localize : Pass<"localize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::baton::dist::DistDialect"];
 }
 
+def ExchangeExperts : Pass<"exchange-experts", "::mlir::ModuleOp"> {
+  let summary = "Send rows to the ranks of their experts";
+  let description = [{
+    Of one rank's program, where ranks along a batch axis have all experts of a
+    mixture, each for its own rows. Then each has some, and rows go to theirs and come back:
+    ```mlir
+    %p = model.gather %x, %choices : ... -> !model.tensor<rows x 2 x 64 x f32>
+    %y = model.grouped_linear %p, %bounds, %weight : ..., !model.tensor<5 x i32>, !model.tensor<4 x 96 x 64 x f32>
+    %z = model.combine %y, %places, %weights
+    ```
+    becomes, of two ranks,
+    ```mlir
+    %received, %counts = dist.exchange_counts %bounds over ["ep"] payload "4 * 2 * 16"
+    %p = model.gather %x, %choices : ... -> !model.tensor<rows x 2 x 64 x f32>
+    %q = dist.dispatch_rows %p, %bounds, %received, %counts over ["ep"] payload "4 * rows * 2 * 64"
+    %y = model.grouped_linear %q, %received, %weight : !model.tensor<rows x 4 x 64 x f32>, !model.tensor<4 x i32>, !model.tensor<2 x 96 x 64 x f32>
+    %h = dist.combine_rows %y, %bounds, %received, %counts over ["ep"] payload "4 * rows * 2 * 96"
+    %z = model.combine %h, %places, %weights
+    ```
+    Whatever lies between two products, in either direction, and what a layer saves of
+    it, is of received rows; the second product's result is saved for the router's gradient as
+    it has come back. A parameter gets a shard, and the axis leaves its gradient's
+    `dist.summed`.
+
+    Not guaranteed: that a value is exchanged only once where several stacks read it.
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"ep\"", "The axis whose ranks have some of the experts each">,
+  ];
+  let statistics = [
+    Statistic<"numExchanges", "exchanges", "Values whose rows go to other ranks">,
+  ];
+  let dependentDialects = ["::baton::dist::DistDialect"];
+}
+
 #endif // BATON_PASSES_SHARDING

@@ -34,7 +34,7 @@ View tasks::byPlace(const View &view) {
 /// Makes zeros of a value of places.
 static void clear(Operation *op, const std::string &name, const View &view,
                   Tiler &tiler) {
-  PlaceTiles tiles(op, name, /*dispatch=*/{},
+  PlaceTiles tiles(op, name, /*segments=*/{},
                    typeOf(op->getResult(0)).getDimension(1), tiler);
   PhaseBuilder &phase = tiles.phase;
   Box box = tiles.of(view);
@@ -45,10 +45,10 @@ static void clear(Operation *op, const std::string &name, const View &view,
 
 View tasks::placesFor(Value result, StringRef name, Tiler &tiler) {
   View view = tiler.destinations.lookup(result);
-  model::DispatchOp dispatch = model::dispatchOf(result);
+  model::Segments segments = model::segmentsOf(result);
   if (!view.buffer)
     view = tiler.plan.places(name, typeOf(result), result.getLoc());
-  else if (dispatch && dispatch.getAxes())
+  else if (segments && segments.hasOthers())
     clear(result.getDefiningOp(),
           tiler.plan.uniqueName((name + ".clear").str()), byPlace(view), tiler);
   tiler.views[result] = view;
@@ -75,15 +75,15 @@ Box tasks::ownPlaces(PhaseBuilder &phase, const View &view, int64_t k,
     box.high[0] = phase.entries(
         tiler.viewOf(bounds),
         {phase.constant(
-            bounds.getDefiningOp<model::DispatchOp>().countExperts())})[0];
+            bounds.getDefiningOp<model::Segments>().countExperts())})[0];
   return box;
 }
 
 static PhaseBuilder beginPlaces(const std::string &name, Operation *op,
-                                model::DispatchOp dispatch, int64_t k,
+                                model::Segments segments, int64_t k,
                                 int64_t size, PlanBuilder &plan) {
-  if (dispatch && dispatch.getAxes()) {
-    const int64_t experts = dispatch.countExperts();
+  if (segments && segments.hasOthers()) {
+    const int64_t experts = segments.countExperts();
     return plan.phase(name, op->getLoc(), {plan.constant(experts)}, {experts});
   }
   return plan.phase(name, op->getLoc(),
@@ -92,16 +92,16 @@ static PhaseBuilder beginPlaces(const std::string &name, Operation *op,
 }
 
 PlaceTiles::PlaceTiles(Operation *op, const std::string &name,
-                       model::DispatchOp dispatch, int64_t k, Tiler &tiler)
-    : phase(beginPlaces(name, op, dispatch, k,
+                       model::Segments segments, int64_t k, Tiler &tiler)
+    : phase(beginPlaces(name, op, segments, k,
                         tiler.rowsOf(op, tiler.plan.tiles().plainRows),
                         tiler.plan)),
       size(tiler.rowsOf(op, tiler.plan.tiles().plainRows)),
       places(tiler.plan.extent(model::kRows) * k) {
   AffineExpr expert = phase.coordinate(0);
-  if (dispatch && dispatch.getAxes())
-    ends =
-        phase.entries(tiler.viewOf(dispatch.getBounds()), {expert, expert + 1});
+  if (segments && segments.hasOthers())
+    ends = phase.entries(tiler.viewOf(segments.getSegmentBounds()),
+                         {expert, expert + 1});
 }
 
 Box PlaceTiles::of(const View &view) {
@@ -130,7 +130,7 @@ LogicalResult tasks::tilePlaces(Operation *op, const std::string &name,
                 "experts, and some by rows";
   model::StepTensorType type = typeOf(op->getResult(0));
   View out = placesFor(op->getResult(0), name, tiler);
-  PlaceTiles tiles(op, name, model::dispatchOf(op->getResult(0)),
+  PlaceTiles tiles(op, name, model::segmentsOf(op->getResult(0)),
                    type.getDimension(1), tiler);
   PhaseBuilder &phase = tiles.phase;
   Box box = tiles.of(out);

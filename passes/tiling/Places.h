@@ -39,9 +39,9 @@ Box ownPlaces(PhaseBuilder &phase, const View &view, int64_t k,
 struct PlaceTiles {
   PhaseBuilder phase;
 
-  /// `dispatch` may be null: then it is over all places.
+  /// `segments` may be null: then it is over all places.
   PlaceTiles(mlir::Operation *op, const std::string &name,
-             model::DispatchOp dispatch, int64_t k, Tiler &tiler);
+             model::Segments segments, int64_t k, Tiler &tiler);
 
   /// A task's places of a value by place.
   Box of(const View &view);

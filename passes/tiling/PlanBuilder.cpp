@@ -189,13 +189,14 @@ event::TransferAttr PhaseBuilder::transfer(const View &send,
 
 void PhaseBuilder::exchange(event::ExchangeKind kind, ArrayAttr axes,
                             StringRef purpose,
-                            ArrayRef<event::TransferAttr> transfers) {
+                            ArrayRef<event::TransferAttr> transfers,
+                            ArrayAttr tables) {
   OpBuilder::InsertionGuard guard(plan.builder);
   plan.builder.setInsertionPointToEnd(&phase.getBody().front());
   SmallVector<Attribute> tensors(transfers.begin(), transfers.end());
-  plan.builder.create<event::ExchangeOp>(phase.getLoc(), kind, axes,
-                                         plan.builder.getStringAttr(purpose),
-                                         plan.builder.getArrayAttr(tensors));
+  plan.builder.create<event::ExchangeOp>(
+      phase.getLoc(), kind, axes, plan.builder.getStringAttr(purpose),
+      plan.builder.getArrayAttr(tensors), tables);
 }
 
 void PhaseBuilder::message(event::MessageDirection direction,
@@ -469,20 +470,21 @@ View PlanBuilder::kept(StringRef name, model::StepTensorType type,
 
 View PlanBuilder::received(StringRef name, int64_t rows, int64_t columns,
                            int64_t layers, Location location,
-                           ArrayRef<AffineExpr> extents) {
-  auto f32 = builder.getF32Type();
-  Shape made{event::BufferKind::transient, f32};
+                           ArrayRef<AffineExpr> extents, Type element) {
+  if (!element)
+    element = builder.getF32Type();
+  Shape made{event::BufferKind::transient, element};
   made.extents = {constant(rows), constant(columns)};
   if (!extents.empty())
     made.extents.assign(extents.begin(), extents.end());
   made.capacity = {rows, columns};
   made.layers = layers;
   made.layerStride = layers > 1 ? rows * columns : 0;
-  made.storage =
-      storage((name + "_memory").str(),
-              layers * rows * columns * f32.getWidth() / 8, location);
+  made.storage = storage(
+      (name + "_memory").str(),
+      layers * rows * columns * element.getIntOrFloatBitWidth() / 8, location);
   return {buffer(uniqueName(name), made, location),
-          model::StepTensorType::get(context(), {rows, columns}, f32),
+          model::StepTensorType::get(context(), {rows, columns}, element),
           identity(2, context())};
 }
 

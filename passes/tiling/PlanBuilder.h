@@ -102,7 +102,8 @@ public:
   }
   void exchange(event::ExchangeKind kind, mlir::ArrayAttr axes,
                 llvm::StringRef purpose,
-                llvm::ArrayRef<event::TransferAttr> transfers);
+                llvm::ArrayRef<event::TransferAttr> transfers,
+                mlir::ArrayAttr tables = {});
   /// Sends these tensors to a neighbour, or receives them: states that the task
   /// reads or writes all of each.
   void message(event::MessageDirection direction, llvm::ArrayRef<View> tensors,
@@ -173,12 +174,13 @@ public:
             mlir::DictionaryAttr description, mlir::Location location,
             bool isOfPlaces = false);
 
-  /// A buffer of f32 that ranks exchange: row-major, in a storage of its own,
-  /// with a copy for each of `layers` iterations. `extents` say how much of it
-  /// a step uses, if not all.
+  /// A buffer that ranks exchange, of f32 if not of `element`: row-major, in a
+  /// storage of its own, with a copy for each of `layers` iterations. `extents`
+  /// say how much of it a step uses, if not all.
   View received(llvm::StringRef name, int64_t rows, int64_t columns,
                 int64_t layers, mlir::Location location,
-                llvm::ArrayRef<mlir::AffineExpr> extents = {});
+                llvm::ArrayRef<mlir::AffineExpr> extents = {},
+                mlir::Type element = {});
 
   /// Memory for buffers that are to share it; of a name that was reserved, if
   /// it `isReserved`.

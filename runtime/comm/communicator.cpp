@@ -2,6 +2,8 @@
 
 #include "runtime/comm/communicator.h"
 
+#include "runtime/comm/row_layout.h"
+
 #include <algorithm>
 #include <charconv>
 #include <csignal>
@@ -87,18 +89,30 @@ void Communicator::exchange_by(uint32_t collective, uint32_t iteration,
   auto failed = [&](const std::string &what) {
     return failure_in(collective, iteration, step(), what);
   };
+  const auto ranks = static_cast<uint32_t>(members.ranks.size());
   uint64_t payload = 0, sent = 0;
   for (const BatonExchange &tensor : tensors) {
-    if (tensor.part % 64 ||
-        tensor.bytes > tensor.part * uint64_t(members.ranks.size()))
-      throw failed(std::to_string(members.ranks.size()) + " parts of " +
+    payload += tensor.bytes;
+    if (description.moves_rows()) {
+      try {
+        const RowLayout rows(tensor, ranks);
+        for (uint32_t place = 0; place < ranks; ++place)
+          if (place != members.place)
+            sent += description.kind == Collective::Kind::Dispatch
+                        ? rows.own_bytes(place)
+                        : rows.received_bytes(place);
+      } catch (const Error &failure) {
+        throw failed(failure.what());
+      }
+      continue;
+    }
+    if (tensor.part % 64 || tensor.bytes > tensor.part * uint64_t(ranks))
+      throw failed(std::to_string(ranks) + " parts of " +
                    std::to_string(tensor.part) + " bytes are no tensor of " +
                    std::to_string(tensor.bytes));
     uint64_t own = TensorPart::of(tensor, members.place).bytes;
-    payload += tensor.bytes;
-    sent += description.kind == Collective::Kind::AllToAll
-                ? tensor.bytes - own
-                : own * (members.ranks.size() - 1);
+    sent += description.kind == Collective::Kind::AllToAll ? tensor.bytes - own
+                                                           : own * (ranks - 1);
   }
   try {
     fail_on_purpose();

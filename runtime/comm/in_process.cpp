@@ -2,6 +2,8 @@
 
 #include "runtime/comm/in_process.h"
 
+#include "runtime/comm/row_layout.h"
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -52,6 +54,30 @@ bool same_tensors(const Arrival &one, const Arrival &other) {
                     [](const BatonExchange &a, const BatonExchange &b) {
                       return a.bytes == b.bytes && a.part == b.part;
                     });
+}
+
+/// The rows that one rank sends to experts of another, or of its rows to whose
+/// they are, from the sender's memory.
+void take_rows(Collective::Kind kind, const BatonExchange &sender,
+               uint32_t from, const BatonExchange &receiver, uint32_t to,
+               uint32_t ranks) {
+  const RowLayout theirs(sender, ranks), own(receiver, ranks);
+  const bool dispatches = kind == Collective::Kind::Dispatch;
+  for (uint64_t expert = 0; expert < own.experts(); ++expert) {
+    const RowLayout::Run source = dispatches ? theirs.own(to, expert)
+                                             : theirs.received(to, expert),
+                         place = dispatches ? own.received(from, expert)
+                                            : own.own(from, expert);
+    if (source.bytes != place.bytes)
+      throw Error("the rank at place " + std::to_string(from) + " sends " +
+                  std::to_string(source.bytes) + " bytes of rows of expert " +
+                  std::to_string(expert) + " and not " +
+                  std::to_string(place.bytes));
+    if (place.bytes)
+      std::memcpy(static_cast<std::byte *>(receiver.receive) + place.begin,
+                  static_cast<const std::byte *>(sender.send) + source.begin,
+                  place.bytes);
+  }
 }
 
 /// Longer spins take the core from whoever is waited for.
@@ -138,6 +164,11 @@ protected:
       // Neighbours begin with different ranks' memory.
       for (uint32_t k = 0; k < count; ++k) {
         uint32_t from = (members.place + k) % count;
+        if (description.moves_rows()) {
+          take_rows(description.kind, meeting->arrivals[from].tensors[i], from,
+                    tensors[i], members.place, count);
+          continue;
+        }
         Piece piece =
             Piece::of(description.kind, meeting->arrivals[from].tensors[i],
                       from, tensors[i], members.place);

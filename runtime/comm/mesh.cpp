@@ -14,6 +14,10 @@ namespace {
   throw Error("this program's description is damaged: " + what);
 }
 
+constexpr Collective::Kind all_kinds[] = {
+    Collective::Kind::AllToAll, Collective::Kind::AllGather,
+    Collective::Kind::Dispatch, Collective::Kind::Combine};
+
 bool contains(const std::vector<std::string> &names, const std::string &name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -44,12 +48,12 @@ Collective parse_collective(const nlohmann::json &json, const Mesh &mesh) {
   Collective result;
   result.name = json.at("name");
   std::string kind = json.at("kind");
-  if (kind == "all_to_all")
-    result.kind = Collective::Kind::AllToAll;
-  else if (kind == "all_gather")
-    result.kind = Collective::Kind::AllGather;
-  else
+  const auto *found = std::find_if(
+      std::begin(all_kinds), std::end(all_kinds),
+      [&](Collective::Kind one) { return kind == Collective::name_of(one); });
+  if (found == std::end(all_kinds))
     damaged("the collective " + result.name + " is of the kind " + kind);
+  result.kind = *found;
   result.axes = json.at("axes").get<std::vector<std::string>>();
   check_axes(mesh, result.axes, "the collective " + result.name);
   result.operation = json.value("operation", "");
@@ -121,6 +125,20 @@ uint32_t Mesh::first_like(uint32_t rank,
     if (!contains(along, axis.name))
       others.push_back(axis.name);
   return group(rank, others).front();
+}
+
+const char *Collective::name_of(Kind kind) {
+  switch (kind) {
+  case Kind::AllToAll:
+    return "all_to_all";
+  case Kind::AllGather:
+    return "all_gather";
+  case Kind::Dispatch:
+    return "dispatch";
+  case Kind::Combine:
+    return "combine";
+  }
+  return "";
 }
 
 std::vector<Collective> Collective::parse(const nlohmann::json &description,

@@ -67,7 +67,14 @@ struct Collective {
     AllToAll,
     /// Each rank sends all its part of one tensor.
     AllGather,
+    /// Each rank sends its rows to the ranks of their experts.
+    Dispatch,
+    /// And gets back what these have made of them.
+    Combine,
   };
+
+  /// "all_to_all"
+  static const char *name_of(Kind kind);
 
   std::string name;
   Kind kind = Kind::AllToAll;
@@ -76,6 +83,11 @@ struct Collective {
   /// empty when the description does not say.
   std::string operation, payload;
   uint32_t iterations = 1;
+
+  /// Whether only the step knows which rows go where.
+  bool moves_rows() const {
+    return kind == Kind::Dispatch || kind == Kind::Combine;
+  }
 
   /// Those of a description, none for a program of one rank. Throws Error when
   /// one is damaged, or names an axis that the mesh does not have.

@@ -2,6 +2,8 @@
 
 #include "runtime/comm/message_passing.h"
 
+#include "runtime/comm/row_layout.h"
+
 #include "runtime/comm/job_end.h"
 
 #include <algorithm>
@@ -333,6 +335,42 @@ std::vector<std::string> MessagePassing::share(const std::string &text,
   return result;
 }
 
+/// Rows of each expert are messages of their own: they lie apart where the
+/// expert is.
+void MessagePassing::move_rows(bool dispatches, const BatonExchange &tensor,
+                               const Group &members, int tag,
+                               Requests &requests) {
+  const auto count = static_cast<uint32_t>(members.ranks.size());
+  const RowLayout rows(tensor, count);
+  auto *receive = static_cast<std::byte *>(tensor.receive);
+  const auto *send = static_cast<const std::byte *>(tensor.send);
+  auto coming = [&](uint32_t from, uint64_t expert) {
+    return dispatches ? rows.received(from, expert) : rows.own(from, expert);
+  };
+  auto going = [&](uint32_t to, uint64_t expert) {
+    return dispatches ? rows.own(to, expert) : rows.received(to, expert);
+  };
+  for (uint32_t k = 1; k < count; ++k) {
+    const uint32_t from = (members.place + count - k) % count,
+                   to = (members.place + k) % count;
+    for (uint64_t expert = 0; expert < rows.experts(); ++expert) {
+      const RowLayout::Run in = coming(from, expert), out = going(to, expert);
+      requests.receive(receive + in.begin, in.bytes, members.ranks[from], tag);
+      requests.send(send + out.begin, out.bytes, members.ranks[to], tag);
+    }
+  }
+  for (uint64_t expert = 0; expert < rows.experts(); ++expert) {
+    const RowLayout::Run in = coming(members.place, expert),
+                         out = going(members.place, expert);
+    if (in.bytes != out.bytes)
+      throw Error("this rank sends itself " + std::to_string(out.bytes) +
+                  " bytes of rows of expert " + std::to_string(expert) +
+                  " and not " + std::to_string(in.bytes));
+    if (in.bytes)
+      std::memcpy(receive + in.begin, send + out.begin, in.bytes);
+  }
+}
+
 void MessagePassing::move(uint32_t collective, uint32_t iteration,
                           std::span<const BatonExchange> tensors) {
   const Collective &description = collectives()[collective];
@@ -342,6 +380,13 @@ void MessagePassing::move(uint32_t collective, uint32_t iteration,
   const int tag = tags[collective] + static_cast<int>(iteration);
   Requests requests(*this, place_text(description, iteration, step()));
   const auto count = static_cast<uint32_t>(members.ranks.size());
+  if (description.moves_rows()) {
+    for (const BatonExchange &tensor : tensors)
+      move_rows(description.kind == Collective::Kind::Dispatch, tensor, members,
+                tag, requests);
+    requests.wait(Patience::Usual);
+    return;
+  }
   for (const BatonExchange &tensor : tensors)
     // All of a pair's ranks begin with different others.
     for (uint32_t k = 1; k < count; ++k) {

@@ -69,6 +69,8 @@ protected:
 
 private:
   class Requests;
+  void move_rows(bool dispatches, const BatonExchange &tensor,
+                 const Group &members, int tag, Requests &requests);
   struct Texts;
   struct Posted;
 

@@ -43,6 +43,22 @@ public:
                         exchanges.warm_up(collective, tensors), move);
     ++reached;
   }
+  void exchange_rows(uint32_t collective, uint32_t iteration, Tensors tensors,
+                     Move move) override {
+    ++reached;
+    // Before the first step there are no tables; the same ranks have exchanged
+    // counts.
+    if (!is_real)
+      return;
+    auto tables = exchanges.read_tables(collective, tensors);
+    std::vector<BatonExchange> list(tensors.begin(), tensors.end());
+    for (size_t i = 0; i < list.size(); ++i) {
+      list[i].bounds = (*tables)[3 * i].data();
+      list[i].counts = (*tables)[3 * i + 1].data();
+      list[i].received = (*tables)[3 * i + 2].data();
+    }
+    exchanges.enqueue(collective, iteration, list, move, tables);
+  }
   void wait_for_task() override {
     if (is_real)
       exchanges.device->wait_value(Device::Stream::Exchanges, exchanges.epoch,
@@ -82,7 +98,9 @@ DeviceExchanges::DeviceExchanges(Communicator &communicator,
       storages(std::move(storages)), program(program),
       multiprocessors(multiprocessors),
       mark(static_cast<uint32_t *>(
-          device->share(sizeof(uint32_t), "the progress of exchanges"))) {}
+          device->share(sizeof(uint32_t), "the progress of exchanges"))),
+      tables_mark(static_cast<uint32_t *>(
+          device->share(sizeof(uint32_t), "the progress of tables"))) {}
 
 /// The same tensors where nothing is lost, as far as NCCL sees a difference.
 std::vector<BatonExchange> DeviceExchanges::warm_up(uint32_t collective,
@@ -134,8 +152,35 @@ void DeviceExchanges::start(const BatonDeviceStep &step, const Launch &launch) {
   program(started);
 }
 
+std::shared_ptr<const DeviceExchanges::Tables>
+DeviceExchanges::read_tables(uint32_t collective, HostStep::Tensors tensors) {
+  device->write_value(stream(), tables_mark, ++tables_read);
+  while (__atomic_load_n(tables_mark, __ATOMIC_ACQUIRE) != tables_read) {
+    check();
+    device->running();
+    serve();
+    device->pause();
+  }
+  const uint64_t ranks = communicator.mesh()
+                             .group(communicator.rank(),
+                                    communicator.collectives()[collective].axes)
+                             .size();
+  auto tables = std::make_shared<Tables>();
+  auto read = [&](const int32_t *table, uint64_t count) {
+    std::vector<int32_t> &copy = tables->emplace_back(count);
+    device->read(copy.data(), table, count * sizeof(int32_t));
+  };
+  for (const BatonExchange &tensor : tensors) {
+    read(tensor.bounds, ranks * tensor.experts + 1);
+    read(tensor.counts, ranks * ((tensor.experts + 15) / 16 * 16));
+    read(tensor.received, tensor.experts + 2);
+  }
+  return tables;
+}
+
 void DeviceExchanges::enqueue(uint32_t collective, uint32_t iteration,
-                              HostStep::Tensors tensors, HostStep::Move move) {
+                              HostStep::Tensors tensors, HostStep::Move move,
+                              std::shared_ptr<const Tables> tables) {
   while (under_way.size() >= most_under_way) {
     check();
     device->running();
@@ -146,7 +191,7 @@ void DeviceExchanges::enqueue(uint32_t collective, uint32_t iteration,
   const uint64_t step = communicator.step();
   auto mover = [&] {
     device->write_value(stream(), mark, 2 * number + 1);
-    device->call(stream(), [this, collective, iteration, step, move,
+    device->call(stream(), [this, collective, iteration, step, move, tables,
                             list = std::vector<BatonExchange>(
                                 tensors.begin(), tensors.end())](void *stream) {
       try {

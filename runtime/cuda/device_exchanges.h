@@ -65,8 +65,15 @@ private:
   }
   std::vector<BatonExchange> warm_up(uint32_t collective,
                                      HostStep::Tensors tensors);
+  /// Copies of the tables by which rows go to experts, behind all that is on
+  /// the stream.
+  using Tables = std::vector<std::vector<int32_t>>;
+  std::shared_ptr<const Tables> read_tables(uint32_t collective,
+                                            HostStep::Tensors tensors);
+  /// `tables` are what tensors point to.
   void enqueue(uint32_t collective, uint32_t iteration,
-               HostStep::Tensors tensors, HostStep::Move move);
+               HostStep::Tensors tensors, HostStep::Move move,
+               std::shared_ptr<const Tables> tables = {});
 
   Communicator &communicator;
   NcclRank nccl;
@@ -84,8 +91,10 @@ private:
   const uint32_t *epoch = nullptr;
   uint32_t origin = 0, begun = 0;
   std::map<uint64_t, uint32_t> bases;
-  /// 2k + 1 when the stream has come to exchange k, 2k + 2 behind it.
-  uint32_t *mark;
+  /// 2k + 1 when the stream has come to exchange k, 2k + 2 behind it; and how
+  /// often it has come to where tables are read.
+  uint32_t *mark, *tables_mark;
+  uint32_t tables_read = 0;
 
   struct UnderWay {
     uint32_t number, collective, iteration;

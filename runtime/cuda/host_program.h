@@ -11,6 +11,7 @@
 #define BATON_RUNTIME_CUDA_HOST_PROGRAM_H
 
 #include "runtime/comm/nccl_calls.h"
+#include "runtime/comm/row_layout.h"
 #include "runtime/device_program.h"
 #include "runtime/program.h"
 
@@ -41,6 +42,11 @@ public:
   /// between launches its phase is the next place.
   virtual void exchange(uint32_t collective, uint32_t iteration,
                         Tensors tensors, Move move) = 0;
+  /// The same of rows that go to experts, or come back: tables lie in the
+  /// device's memory, and `move` gets copies in the host's, once all that was
+  /// put on the stream before has ended.
+  virtual void exchange_rows(uint32_t collective, uint32_t iteration,
+                             Tensors tensors, Move move) = 0;
 
   // Where exchanges go on a stream beside the kernel, instead of launches.
 
@@ -136,6 +142,35 @@ void nccl_all_gather_uneven(HostStep &step, uint32_t collective,
                   }
                   nccl.ncclGroupEnd();
                 });
+}
+
+/// Rows of each expert go to its rank, or come back from there: which ones,
+/// tables say.
+template <uint32_t ranks, bool dispatches>
+void nccl_rows(HostStep &step, uint32_t collective, uint32_t iteration,
+               HostStep::Tensors tensors) {
+  step.exchange_rows(
+      collective, iteration, tensors,
+      [](const NcclCalls &nccl, HostStep::Tensors tensors) {
+        nccl.ncclGroupStart();
+        for (const BatonExchange &tensor : tensors) {
+          const RowLayout rows(tensor, ranks);
+          auto *send = static_cast<const std::byte *>(tensor.send);
+          auto *receive = static_cast<std::byte *>(tensor.receive);
+          for (uint32_t peer = 0; peer < ranks; ++peer)
+            for (uint64_t expert = 0; expert < rows.experts(); ++expert) {
+              const RowLayout::Run own = rows.own(peer, expert),
+                                   received = rows.received(peer, expert),
+                                   &out = dispatches ? own : received,
+                                   &in = dispatches ? received : own;
+              if (out.bytes)
+                nccl.ncclSend(send + out.begin, out.bytes, peer);
+              if (in.bytes)
+                nccl.ncclRecv(receive + in.begin, in.bytes, peer);
+            }
+        }
+        nccl.ncclGroupEnd();
+      });
 }
 
 } // namespace baton

@@ -88,16 +88,14 @@ void print_traffic(Communicator &communicator, const char *engine) {
         payload = rank[i][1];
       }
     }
-    list.push_back(
-        {{"name", collective.name},
-         {"kind", collective.kind == Collective::Kind::AllToAll ? "all_to_all"
-                                                                : "all_gather"},
-         {"operation", collective.operation},
-         {"axes", collective.axes},
-         {"calls", calls},
-         {"payload", calls ? payload / calls : 0},
-         {"formula", collective.payload},
-         {"sent", std::move(sent)}});
+    list.push_back({{"name", collective.name},
+                    {"kind", Collective::name_of(collective.kind)},
+                    {"operation", collective.operation},
+                    {"axes", collective.axes},
+                    {"calls", calls},
+                    {"payload", calls ? payload / calls : 0},
+                    {"formula", collective.payload},
+                    {"sent", std::move(sent)}});
   }
   nlohmann::ordered_json result = {{"engine", engine},
                                    {"ranks", communicator.size()},

@@ -4,6 +4,8 @@ What mesh_parallel.py does not look at, which compares gradients with one rank's
 
 - exchanges: what layers exchange, by formulas and as counted; what a rank has of experts and
   of their optimizer's states.
+- all_to_all: the same where ranks have sequences of their own, and rows go to experts of others: counts,
+  rows, what was sent of them; the bits of one rank's in what experts have added up.
 - muon: Muon makes each expert's matrices orthogonal by themselves, whoever has them; where each is
   cut it is refused.
 - drawn: a seed draws the same weights on every mesh.
@@ -112,6 +114,86 @@ def exchanges(fixture):
         print(f"{what}: a layer exchanges {expected}")
 
 
+# Folder, flags, and sequences of a step.
+EXCHANGED = (("mixtral-top2", ["--mesh=ep=5"], 5),
+             ("mixtral-top2", ["--mesh=dp=2,ep=5"], 10),
+             ("olmoe-top3", ["--mesh=ep=3", "--recompute=full"], 3),
+             ("mixtral-top2", ["--mesh=tp=2,ep=5"], 5))
+
+
+def all_to_all(fixture):
+    for name, flags, sequences in EXCHANGED:
+        what = f"{name} {' '.join(flags)} --expert-parallel=all-to-all"
+        folder = os.path.join(fixture.arguments.golden, name)
+        config = config_of(folder)
+        hidden, k, layers = config["hidden_size"], config["num_experts_per_tok"], config["num_hidden_layers"]
+        sizes = {axis: int(size) for axis, size in
+                 (axis.split("=") for axis in flags[0].removeprefix("--mesh=").split(","))}
+        batch = ["--batch", sequences]
+        one, many = fixture.trainer(name), fixture.trainer(name, *flags, "--expert-parallel=all-to-all")
+        info = info_of(many)
+        # Counts, a row of 16 for each rank; rows, forward there and back, and backward gradients there, rows again,
+        # and gradients back. What is computed again is sent again.
+        again = "--recompute=full" in flags
+        found = {}
+        for entry in info["collectives"]:
+            if entry["operation"] in ("exchange_counts", "dispatch_rows", "combine_rows"):
+                step = "layers.backward" if entry["segment"].startswith("layers.backward") else "layers"
+                key = step, entry["operation"], entry["payload"]
+                found[key] = found.get(key, 0) + 1
+                expect(entry["iterations"] == layers and entry["axes"] == ["ep"], f"{what}: {entry}")
+        counts, rows = f"4 * {sizes['ep']} * 16", f"4 * rows * {k} * {hidden}"
+        expected = {("layers", "exchange_counts", counts): 1, ("layers", "dispatch_rows", rows): 1,
+                    ("layers", "combine_rows", rows): 1, ("layers.backward", "exchange_counts", counts): 1,
+                    ("layers.backward", "dispatch_rows", rows): 2, ("layers.backward", "combine_rows", rows): 1 + again}
+        expect(found == expected, f"{what}: layers exchange {found}, expected {expected}")
+
+        # Of experts a rank has its own, of all else what it has without ep.
+        tensors = read_tensors(os.path.join(folder, "model.safetensors"))
+        experts = sum(len(values) for tensor, (_, _, values) in tensors.items() if ".experts." in tensor)
+        whole, part = (info_of(trainer)["training_memory"] for trainer in (one, many))
+        for use, copies in (("parameter", 1), ("gradient", 1), ("optimizer", 2)):
+            less = whole[use] - part[use]
+            wanted = 4 * copies * experts * (sizes["ep"] - 1) // sizes["ep"]
+            expect(less == wanted if list(sizes) == ["ep"] else less >= wanted,
+                   f"{what}: {use} takes {less} bytes less, of experts {wanted}")
+
+        alone, ranks = one.train(STEPS, *batch), many.train(STEPS, *batch)
+        compare(what, alone, ranks, 1e-4)
+        same(f"{what}, more workers", ranks, many.train(STEPS, *batch, "--workers", 3 * math.prod(sizes.values())))
+        step = many.train(1, *batch)
+        # One chain over all rows that an expert got, in the order of sequences; and a row's bits depend on no other.
+        if list(sizes) == ["ep"]:
+            mine, wanted = read_tensors(step[1]), read_tensors(one.train(1, *batch)[1])
+            chained = [tensor for tensor in wanted if ".experts." in tensor]
+            expect(chained and all(mine[tensor] == wanted[tensor] for tensor in chained),
+                   f"{what}: gradients of experts have other bits than those of one rank")
+        traffic = step[3]
+        moved = {}
+        for collective in traffic["collectives"]:
+            own = sequences * LENGTH // sizes["ep"] // sizes.get("dp", 1)
+            payload = eval(collective["formula"], {"rows": own})
+            expect(collective["payload"] == payload, f"{what}: {collective}, expected {payload} bytes")
+            kind, sent = collective["kind"], sum(collective["sent"])
+            if kind in ("dispatch", "combine"):
+                # As often as a row goes to an expert of another rank, in whole rows.
+                most = math.prod(sizes.values()) * collective["calls"] * payload
+                expect(0 < sent < most and sent % (4 * hidden) == 0, f"{what}: {sent} bytes sent of {most}")
+                moved.setdefault(kind, set()).add(sent)
+        # What goes comes back, and is as much in both directions.
+        expect(moved["dispatch"] == moved["combine"] and len(moved["dispatch"]) == 1, f"{what}: ranks sent {moved}")
+        print(f"{what}: a layer exchanges {expected}; {moved['dispatch'].pop()} bytes went to others")
+
+    fixture.refused("5 experts", "mixtral-top2", "--mesh=ep=2", "--expert-parallel=all-to-all")
+    fixture.refused("it is no mixture of experts", "llama-gqa", "--mesh=ep=2", "--expert-parallel=all-to-all")
+    fixture.refused("add ep=N to --mesh", "mixtral-top2", "--mesh=dp=2", "--expert-parallel=all-to-all")
+    fixture.refused("leave one of them out", "mixtral-top2", "--mesh=tp=5,ep=5", "--tensor-parallel=experts",
+                    "--expert-parallel=all-to-all")
+    result = run([fixture.arguments.batonc, os.path.join(fixture.arguments.golden, "mixtral-top2"), "--mesh=ep=5",
+                  "--expert-parallel=all-to-all", "-o", os.path.join(fixture.scratch, "none")], check=False)
+    expect(result.returncode == 1 and "is for --mode=train" in result.stderr, f"decoding: {result}")
+
+
 def muon(fixture):
     one, many = (fixture.trainer("mixtral-top2", "--optimizer=muon", *flags) for flags in ([], ["--mesh=ep=5"]))
     alone, found = (trainer.train(STEPS, *BATCH) for trainer in (one, many))
@@ -142,7 +224,7 @@ def loss_scale(fixture):
     expect(any(line.get("skipped") for line in lines) and not lines[-1].get("skipped"), f"skipped: {lines}")
 
 
-CASES = {case.__name__: case for case in (exchanges, muon, drawn, loss_scale)}
+CASES = {case.__name__: case for case in (exchanges, all_to_all, muon, drawn, loss_scale)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -80,8 +80,8 @@ def test(arguments, scratch):
         config = json.load(file)
     draw = random.Random(5)
     write_tokens(os.path.join(scratch, "tokens.u16"),
-                 (draw.randrange(config["vocab_size"]) for _ in range(64 * BATCH * (LENGTH + 1))))
-    batch = ["--batch", BATCH]
+                 (draw.randrange(config["vocab_size"]) for _ in range(64 * arguments.batch * (LENGTH + 1))))
+    batch = ["--batch", arguments.batch]
     stages = "pp=" in arguments.mesh
     parts = [*batch, "--accumulate", MICROBATCHES]
     ranks = 1
@@ -132,6 +132,7 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--mesh", default="dp=2,tp=2,pp=2")
     parser.add_argument("--dtype", default="f32")
+    parser.add_argument("--batch", type=int, default=BATCH, help="sequences of a microbatch, of all ranks")
     parser.add_argument("--flag", action="append", default=[], help="for batonc, of several ranks")
     parser.add_argument("--set", action="append", default=[], type=lambda text: text.split("=", 1),
                         metavar="FIELD=JSON")

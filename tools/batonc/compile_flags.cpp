@@ -228,6 +228,12 @@ void tools::CompileFlags::addRankFlags(CLI::App &app) {
                  "the model), experts (the same, but some of a mixture's "
                  "experts each), or bottleneck (of a model whose linears are "
                  "low-rank pairs, the wide sides of each; narrow values)");
+  app.add_option(
+      "--expert-parallel", expertParallel.value,
+      "--mesh=ep=N: replicated (all ranks along ep have the same "
+      "rows, and add up what their experts make of them), or, in "
+      "training, all-to-all (each has sequences of its own, as along "
+      "dp, and rows go to the ranks of their experts and back)");
   app.add_flag("--sequence-parallel", sequenceParallel,
                "training with --mesh=tp=N: ranks along tp have parts of the "
                "rows between attention and feed-forward layers, too; they "
@@ -351,6 +357,26 @@ std::string tools::CompileFlags::finishTensors(CompileOptions &options) const {
   return "";
 }
 
+/// Whose rows experts see; options have the mesh.
+std::string tools::CompileFlags::finishExperts(CompileOptions &options) const {
+  options.exchangesExperts = expertParallel.value == "all-to-all";
+  if (!options.exchangesExperts)
+    return "";
+  const std::string flag = "--expert-parallel=all-to-all";
+  if (llvm::none_of(options.mesh, [](const MeshAxis &axis) {
+        return axis.name == kExpertAxis;
+      }))
+    return flag + ": it is ranks along ep that have some of the experts each; "
+                  "add ep=N to --mesh";
+  if (mode.value != "train")
+    return flag + " is for --mode=train; ranks that decode have the same rows";
+  if (options.spreadsExperts)
+    return flag +
+           " with --tensor-parallel=experts: ranks along tp have some of "
+           "the experts each, too; leave one of them out";
+  return "";
+}
+
 /// Whether positions are cut; options have the mesh.
 std::string
 tools::CompileFlags::finishSequences(CompileOptions &options) const {
@@ -381,7 +407,7 @@ std::string tools::CompileFlags::checkChoices() const {
            " says what is done; change it there";
   for (const Choice *choice :
        {&mode, &dtype, &activations, &kvType, &optimize, &sanitize, &recompute,
-        &launch, &cublasLt, &exchanges, &tensorParallel, &zero,
+        &launch, &cublasLt, &exchanges, &tensorParallel, &expertParallel, &zero,
         &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
@@ -584,7 +610,7 @@ std::string tools::CompileFlags::finish(CompileOptions &options) const {
   for (Finish finish :
        {&CompileFlags::finishMesh, &CompileFlags::finishExchanges,
         &CompileFlags::finishParts, &CompileFlags::finishTensors,
-        &CompileFlags::finishSequences})
+        &CompileFlags::finishExperts, &CompileFlags::finishSequences})
     if (std::string error = (this->*finish)(options); !error.empty())
       return error;
   if (!sharding.empty())

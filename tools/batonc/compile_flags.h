@@ -48,6 +48,7 @@ private:
   std::string finishMesh(compiler::CompileOptions &options) const;
   std::string finishExchanges(compiler::CompileOptions &options) const;
   std::string finishTensors(compiler::CompileOptions &options) const;
+  std::string finishExperts(compiler::CompileOptions &options) const;
   std::string finishSequences(compiler::CompileOptions &options) const;
   std::string finishParts(compiler::CompileOptions &options) const;
   std::string finishBatch(compiler::CompileOptions &options) const;
@@ -84,6 +85,8 @@ private:
                         "megatron",
                         {"megatron", "bottleneck", "experts"},
                         {}};
+  Choice expertParallel{
+      "--expert-parallel", "replicated", {"replicated", "all-to-all"}, {}};
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};

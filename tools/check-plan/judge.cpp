@@ -3,6 +3,7 @@
 #include "tools/check-plan/judge.h"
 #include "tools/check-plan/run.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace baton::check;
@@ -38,6 +39,17 @@ public:
   uint64_t tasks = 0;
 
 private:
+  bool sends_rows(size_t axis) const {
+    for (const Program &other : plan.programs)
+      for (const Phase &phase : other.phases)
+        if (phase.exchange &&
+            (phase.exchange->dispatches || phase.exchange->combines) &&
+            std::count(phase.exchange->axes.begin(), phase.exchange->axes.end(),
+                       axis))
+          return true;
+    return false;
+  }
+
   void add_rank(const Index &place) {
     Rank &rank = ranks.emplace_back();
     rank.place = place;
@@ -45,8 +57,9 @@ private:
     std::vector<Call> calls = {{program, 0, 0, 0}};
     for (size_t axis = 0; axis < place.rank; ++axis) {
       // Ranks of batch axes have rows of their own, but for explicit schedules,
-      // which are for the steps that they name.
-      if (first.batch[axis] && !has_schedules)
+      // which are for the steps that they name; those that send rows to experts
+      // of one another are taken to have as many.
+      if (first.batch[axis] && !has_schedules && !sends_rows(axis))
         symbols.rows =
             std::max<int64_t>({1, symbols.outputs, symbols.rows - place[axis]});
       if (!plan.places.empty() && first.axes[axis] == plan.axis)

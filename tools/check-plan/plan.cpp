@@ -346,8 +346,21 @@ private:
       phase.advances = number("buffer ", *buffer);
     if (const json *from = find(body, "exchange")) {
       Exchange &exchange = phase.exchange.emplace();
-      exchange.gathers =
-          pick(from->at("kind"), {"all_to_all", "all_gather"}) == 1;
+      const size_t kind = pick(from->at("kind"), {"all_to_all", "all_gather",
+                                                  "dispatch", "combine"});
+      exchange.gathers = kind == 1;
+      exchange.dispatches = kind == 2;
+      exchange.combines = kind == 3;
+      if (kind > 1) {
+        const uint32_t buffer = number("buffer ", from->at("by").at(2));
+        const auto found = std::find_if(
+            result.tables.begin(), result.tables.end(),
+            [&](const Table &table) { return table.buffer == buffer; });
+        if (found == result.tables.end())
+          fail(" exchanges rows by @" + result.buffers[buffer].name +
+               ", which is no table");
+        exchange.received = uint32_t(found - result.tables.begin());
+      }
       for (const json &axis : from->at("axes"))
         exchange.axes.push_back(number("axis ", axis));
       for (const json &transfer : from->at("transfers"))

@@ -128,6 +128,12 @@ struct Transfer {
 
 struct Exchange {
   bool gathers = false;
+  /// Rows go to experts of other ranks, or back from them, as tables say:
+  /// places of own rows are all of one tensor, those of experts as many as
+  /// come.
+  bool dispatches = false, combines = false;
+  /// Of these: the table of where rows of experts begin.
+  uint32_t received = 0;
   /// Axes of the mesh.
   std::vector<uint32_t> axes;
   std::vector<Transfer> transfers;

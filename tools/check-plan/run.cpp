@@ -273,7 +273,10 @@ private:
 
   /// What ranks have to have in common.
   static std::string terms(const Exchange &exchange, const Unrolled &in) {
-    std::string terms(exchange.gathers ? "gathers" : "sends");
+    std::string terms(exchange.gathers      ? "gathers"
+                      : exchange.dispatches ? "dispatches"
+                      : exchange.combines   ? "combines"
+                                            : "sends");
     for (uint32_t axis : exchange.axes)
       terms += text(" over ", axis);
     for (const Transfer &transfer : exchange.transfers)

@@ -365,6 +365,8 @@ private:
                                receive = copy_of(transfer.receive);
     if (!send || !receive)
       return;
+    if (exchange.dispatches || exchange.combines)
+      return add_rows(exchange, ranks, whole, part, *send, *receive);
     const int64_t row = volume(result.extents[transfer.receive], 1);
     for (int64_t place = 0; place < ranks; ++place) {
       const int64_t own = std::clamp<int64_t>(whole - place * part, 0, part);
@@ -380,6 +382,21 @@ private:
                    " exchanges ", whole, " elements of @",
                    result.buffer(*send).name, " by ", part, ", of which ",
                    ranks, " ranks have not all");
+  }
+
+  /// All of the own rows, and those that experts get: behind them nothing is.
+  void add_rows(const Exchange &exchange, int64_t ranks, int64_t own,
+                int64_t row, const Touch &send, const Touch &receive) {
+    const std::vector<int64_t> &received =
+        instance(exchange.received, result.phase(task).segment,
+                 result.tasks[task].iteration);
+    if (received.size() < 2)
+      return;
+    const int64_t come = received[received.size() - 2] * row;
+    for (int64_t place = 0; place < ranks; ++place) {
+      add_run(place, send, false, 0, exchange.dispatches ? own : come);
+      add_run(place, receive, true, 0, exchange.dispatches ? come : own);
+    }
   }
 
   /// Elements from one on to another, in the order of their indices.

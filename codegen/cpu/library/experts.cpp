@@ -223,6 +223,32 @@ BATON_TASK void baton_task_dispatch_rows_part(
                });
 }
 
+BATON_TASK void baton_task_count_places(int32_t *__restrict counts,
+                                        int64_t counts_stride,
+                                        const int32_t *__restrict bounds,
+                                        int64_t ranks, int64_t experts,
+                                        int64_t width) {
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    for (int64_t i = 0; i < width; ++i) {
+      const int32_t *own = bounds + rank * experts + i;
+      counts[rank * counts_stride + i] = i < experts ? own[1] - own[0] : 0;
+    }
+}
+
+BATON_TASK void baton_task_bound_places(int32_t *__restrict bounds,
+                                        const int32_t *__restrict counts,
+                                        int64_t counts_stride, int64_t ranks,
+                                        int64_t experts, int64_t places) {
+  int32_t end = 0;
+  bounds[0] = 0;
+  for (int64_t expert = 0; expert < experts; ++expert) {
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      end += counts[rank * counts_stride + expert];
+    bounds[expert + 1] = end;
+  }
+  bounds[experts + 1] = static_cast<int32_t>(places);
+}
+
 BATON_TASK void baton_task_gather_rows(Real *__restrict out, int64_t out_stride,
                                        const Real *__restrict x,
                                        int64_t x_stride,

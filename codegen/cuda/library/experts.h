@@ -279,6 +279,38 @@ baton_task_dispatch_rows_part(int32_t *bounds, int32_t *choices,
                             });
 }
 
+BATON_DEVICE void baton_task_count_places(int32_t *counts,
+                                          int64_t counts_stride,
+                                          const int32_t *bounds, int64_t ranks,
+                                          int64_t experts, int64_t width) {
+  for (int64_t i = baton_thread(); i < ranks * width; i += baton_threads()) {
+    const int64_t rank = i / width, expert = i % width;
+    const int32_t *own = bounds + rank * experts + expert;
+    counts[rank * counts_stride + expert] =
+        expert < experts ? own[1] - own[0] : 0;
+  }
+}
+
+BATON_DEVICE void baton_task_bound_places(int32_t *bounds,
+                                          const int32_t *counts,
+                                          int64_t counts_stride, int64_t ranks,
+                                          int64_t experts, int64_t places) {
+  for (int64_t expert = baton_thread(); expert < experts;
+       expert += baton_threads()) {
+    int32_t own = 0;
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      own += counts[rank * counts_stride + expert];
+    bounds[expert + 1] = own;
+  }
+  __syncthreads();
+  if (baton_thread() != 0)
+    return;
+  bounds[0] = 0;
+  for (int64_t expert = 0; expert < experts; ++expert)
+    bounds[expert + 1] += bounds[expert];
+  bounds[experts + 1] = static_cast<int32_t>(places);
+}
+
 BATON_DEVICE void baton_task_gather_rows(float *out, int64_t out_stride,
                                          const float *x, int64_t x_stride,
                                          const int32_t *choices, int64_t rows,

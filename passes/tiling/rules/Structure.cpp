@@ -3,6 +3,7 @@
 #include "passes/tiling/rules/Rules.h"
 
 #include "passes/collectives/RankSums.h"
+#include "passes/collectives/RowExchanges.h"
 #include "passes/collectives/StepSums.h"
 #include "passes/stages/DecodeMessages.h"
 #include "passes/tiling/BatchInputs.h"
@@ -153,6 +154,9 @@ void tasks::addStructure(TilingRules &rules) {
                dist::SliceOp>(tileSum);
   rules.addFor<dist::ReceiveOp, dist::SendOp>(tileMessage);
   rules.add<dist::FirstRankOp>(tile);
+  rules.add<dist::ExchangeCountsOp>(tileExchange);
+  rules.add<dist::DispatchRowsOp>(tileExchange);
+  rules.add<dist::CombineRowsOp>(tileExchange);
   rules.add<model::JoinOp>(tile);
   rules.add<model::SaveOp>(tile);
   rules.add<model::SavedOp>(tile);

@@ -122,7 +122,7 @@ static LogicalResult tile(model::GatherOp op, Tiler &tiler) {
   View out = byPlace(tiler.viewOf(op.getResult())),
        choices = byPlace(tiler.viewOf(op.getChoices()));
   const int64_t k = typeOf(op.getChoices()).getDimension(1);
-  PlaceTiles tiles(op, name, model::dispatchOf(op.getResult()), k, tiler);
+  PlaceTiles tiles(op, name, model::segmentsOf(op.getResult()), k, tiler);
   PhaseBuilder &phase = tiles.phase;
   Box all = phase.whole(x), made = tiles.of(out), chosen = tiles.of(choices);
   phase.reads(x, all);
@@ -157,7 +157,7 @@ struct GroupedProduct {
 } // namespace
 
 static int64_t countExperts(Value bounds) {
-  return bounds.getDefiningOp<model::DispatchOp>().countExperts();
+  return bounds.getDefiningOp<model::Segments>().countExperts();
 }
 
 /// x by place, as products with `weight` read it: rounded in a phase of its own

@@ -46,7 +46,7 @@ struct TrainedColumns {
 } // namespace
 
 static int64_t countExperts(Value bounds) {
-  return bounds.getDefiningOp<model::DispatchOp>().countExperts();
+  return bounds.getDefiningOp<model::Segments>().countExperts();
 }
 
 TrainedColumns::TrainedColumns(Operation *op, Value bounds, const View &x,
@@ -278,7 +278,7 @@ static LogicalResult tile(model::CombineInputGradientOp op, Tiler &tiler) {
   const int64_t k = weights.type.getDimension(1);
   std::string name = tiler.plan.uniqueName(nameOf(op) + ".input_gradient");
   View out = placesFor(op.getResult(), name, tiler);
-  PlaceTiles tiles(op, name, model::dispatchOf(op.getResult()), k, tiler);
+  PlaceTiles tiles(op, name, model::segmentsOf(op.getResult()), k, tiler);
   PhaseBuilder &phase = tiles.phase;
   SmallVector<Attribute> operands;
   Box chosen = tiles.of(choices);

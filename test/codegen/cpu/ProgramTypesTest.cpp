@@ -66,6 +66,14 @@ TEST_F(ProgramTypesTest, Exchange) {
             offsetof(BatonExchange, part));
   EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Distance),
             offsetof(BatonExchange, distance));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Bounds),
+            offsetof(BatonExchange, bounds));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Counts),
+            offsetof(BatonExchange, counts));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Received),
+            offsetof(BatonExchange, received));
+  EXPECT_EQ(offsetOf(types.exchanged, ProgramTypes::Experts),
+            offsetof(BatonExchange, experts));
 }
 
 TEST_F(ProgramTypesTest, Message) {

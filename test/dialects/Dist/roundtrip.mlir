@@ -54,3 +54,26 @@ model.program @p max_seq 8 training attributes {dist.arguments = [
   model.gradient %dw of %w {dist.gradient = #ragged} : !w, !w
   model.return %l : !rows
 }
+
+!experts = !model.tensor<rows x 2 x i32>
+!places = !model.tensor<rows x 2 x 8 x f32>
+!received = !model.tensor<rows x 8 x 8 x f32>
+
+// CHECK: model.program @rows
+model.program @rows max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %router = model.parameter ["router"] : !model.tensor<8 x 8 x f32>
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %l = model.linear %x, %router : (!x, !model.tensor<8 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %e, %g = model.route %l : (!model.tensor<rows x 8 x f32>) -> (!experts, !model.tensor<rows x 2 x f32>)
+  %b, %c, %p = model.dispatch %e : (!experts) -> (!model.tensor<9 x i32>, !experts, !experts)
+  // CHECK: dist.exchange_counts %{{.+}} over ["tensor"] payload "4 * 4 * 16" : (!model.tensor<9 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<4 x 16 x i32>)
+  %r, %n = dist.exchange_counts %b over ["tensor"] payload "4 * 4 * 16" : (!model.tensor<9 x i32>) -> (!model.tensor<4 x i32>, !model.tensor<4 x 16 x i32>)
+  %y = model.gather %x, %c : (!x, !experts) -> !places
+  // CHECK: dist.dispatch_rows %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} over ["tensor"] payload "4 * rows * 2 * 8" :
+  %z = dist.dispatch_rows %y, %b, %r, %n over ["tensor"] payload "4 * rows * 2 * 8" : (!places, !model.tensor<9 x i32>, !model.tensor<4 x i32>, !model.tensor<4 x 16 x i32>) -> !received
+  // CHECK: dist.combine_rows %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} over ["tensor"] payload "4 * rows * 2 * 8" :
+  %v = dist.combine_rows %z, %b, %r, %n over ["tensor"] payload "4 * rows * 2 * 8" : (!received, !model.tensor<9 x i32>, !model.tensor<4 x i32>, !model.tensor<4 x 16 x i32>) -> !places
+  model.return %weights : !rows
+}

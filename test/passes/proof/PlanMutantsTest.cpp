@@ -62,6 +62,8 @@ struct Model {
   const char *phases = nullptr;
   /// Ranks that train have some of the experts each, not a part of all weights.
   bool spreadsExperts = false;
+  /// And rows of their own, which go to experts of other ranks.
+  bool exchangesExperts = false;
   /// Sequences that a step has rows of; 0 for one, with a past.
   int64_t batch = 0;
 };
@@ -313,6 +315,23 @@ constexpr Model kModels[] = {
      .most = 24,
      .ranks = 2,
      .spreadsExperts = true},
+    // How many rows come, a table says.
+    {.name = "exchanged-experts",
+     .config = R"({
+      "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
+      "hidden_act": "silu", "max_position_embeddings": 16,
+      "rms_norm_eps": 1e-05, "tie_word_embeddings": false, "hidden_size": 16,
+      "num_hidden_layers": 2, "num_attention_heads": 1,
+      "num_key_value_heads": 1, "head_dim": 4, "intermediate_size": 16,
+      "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 10,
+      "rope_theta": 10000.0})",
+     .tiles = {3, 3, 2},
+     .maxSeq = 10,
+     .trains = true,
+     .most = 24,
+     .ranks = 2,
+     .spreadsExperts = true,
+     .exchangesExperts = true},
     {.name = "many-sequences",
      .config = R"({
       "architectures": ["LlamaForCausalLM"], "model_type": "llama",
@@ -415,13 +434,14 @@ protected:
       op.moveBefore(module.getBody(), first);
   }
 
-  void addMesh(mlir::ModuleOp module, const compiler::MeshAxis &axis) {
+  void addMesh(mlir::ModuleOp module, const compiler::MeshAxis &axis,
+               bool isBatch) {
     auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());
-    builder.create<dist::MeshOp>(
-        module.getLoc(), builder.getStrArrayAttr({axis.name}),
-        builder.getDenseI64ArrayAttr(axis.size),
-        compiler::isDataAxis(axis.name) ? builder.getStrArrayAttr({axis.name})
-                                        : builder.getArrayAttr({}));
+    builder.create<dist::MeshOp>(module.getLoc(),
+                                 builder.getStrArrayAttr({axis.name}),
+                                 builder.getDenseI64ArrayAttr(axis.size),
+                                 isBatch ? builder.getStrArrayAttr({axis.name})
+                                         : builder.getArrayAttr({}));
   }
 
   void addPlanPasses(mlir::PassManager &manager) {
@@ -461,7 +481,9 @@ protected:
             {model.spreadsExperts ? compiler::kExpertAxis : compiler::kDataAxis,
              model.ranks}};
         training.zero = model.spreadsExperts ? 0 : 3;
-        addMesh(*module, training.mesh.front());
+        training.exchangesExperts = model.exchangesExperts;
+        addMesh(*module, training.mesh.front(),
+                !model.spreadsExperts || model.exchangesExperts);
         compiler::addShardingPasses(manager, training, /*localizes=*/true);
       }
     } else {
@@ -470,7 +492,7 @@ protected:
       if (model.ranks > 1) {
         compiler::CompileOptions decoding;
         decoding.mesh = {{compiler::kExpertAxis, model.ranks}};
-        addMesh(*module, decoding.mesh.front());
+        addMesh(*module, decoding.mesh.front(), /*isBatch=*/false);
         compiler::addShardingPasses(manager, decoding, /*localizes=*/true,
                                     /*fusesAttention=*/true);
       }

@@ -71,6 +71,81 @@ const std::vector<Collective> both = {collective("scatter", Kind::AllToAll),
 
 } // namespace
 
+TEST(InProcess, RowsGoToTheirExpertsAndComeBack) {
+  for (uint32_t ranks = 1; ranks <= 4; ++ranks)
+    for (uint64_t experts : {1, 3, 17}) {
+      InProcessWorld world(line(ranks),
+                           {collective("dispatch", Kind::Dispatch),
+                            collective("combine", Kind::Combine)},
+                           {});
+      std::vector<std::string> wrong(ranks);
+      auto said = run_ranks(world, ranks, [&](Communicator &rank) {
+        for (uint32_t i : {0u, 1u})
+          // Also where there is one expert for all but none.
+          if (experts * ranks > 1) {
+            RowExchange rows(rank.collectives()[i].kind,
+                             rank.mesh().group(rank.rank(), {"dp"}),
+                             rank.rank(), experts, 40, 12, experts + i);
+            rank.exchange(i, 0, rows.tensors);
+            wrong[rank.rank()] += rows.check();
+            const Traffic traffic = rank.traffic()[i];
+            if (traffic.payload != 40 * 12 || traffic.sent != rows.bytes_sent())
+              wrong[rank.rank()] += "other counts than by definition";
+          }
+      });
+      for (uint32_t rank = 0; rank < ranks; ++rank) {
+        EXPECT_EQ(said[rank], "");
+        EXPECT_EQ(wrong[rank], "") << experts << " experts";
+      }
+    }
+}
+
+TEST(InProcess, RowsThatTablesDoNotSayEndTheJob) {
+  struct Wrong {
+    std::function<void(RowExchange &)> change;
+    std::string message;
+  };
+  const Wrong all[] = {
+      // A row that another expert should have.
+      {[](RowExchange &rows) {
+         size_t end = 1;
+         while (rows.bounds[end] == rows.bounds[end + 1])
+           ++end;
+         ++rows.bounds[end];
+       },
+       "before the first step, dispatch: the rank at place 1 sends"},
+      {[](RowExchange &rows) { rows.bounds[1] = rows.bounds[2] + 1; },
+       "those of expert 1 begin at "},
+      {[](RowExchange &rows) { ++rows.bounds.back(); },
+       "there are 40, and bounds of 41"},
+      {[](RowExchange &rows) { rows.counts[1] = -1; },
+       "the rank at place 0 sends -1 to expert 1"},
+      {[](RowExchange &rows) { rows.counts[0] += 1000; }, "come, and 2 ranks"},
+      {[](RowExchange &rows) { ++rows.received[1]; },
+       "those of its expert 1 begin at "},
+      {[](RowExchange &rows) { rows.tensors[0].part = 7; },
+       "480 bytes are no rows of 7"},
+  };
+  for (const Wrong &wrong : all) {
+    InProcessWorld world(line(2), {collective("dispatch", Kind::Dispatch)},
+                         impatient());
+    auto said = run_ranks(world, 2, [&](Communicator &rank) {
+      RowExchange rows(Kind::Dispatch, {0, 1}, rank.rank(), 3, 40, 12, 5);
+      if (rank.rank() == 1)
+        wrong.change(rows);
+      try {
+        rank.exchange(0, 0, rows.tensors);
+      } catch (const std::exception &failure) {
+        world.abort(failure.what());
+        throw;
+      }
+    });
+    EXPECT_NE((said[0] + said[1]).find(wrong.message), std::string::npos)
+        << said[0] << "\n"
+        << said[1] << "\nlacks " << wrong.message;
+  }
+}
+
 TEST(InProcess, MovesEveryByteWhereItBelongs) {
   // Parts that are whole, short, and missing.
   const std::vector<uint64_t> sizes = {1, 63, 64, 65, 200, 640, 100000};

@@ -77,6 +77,11 @@ TEST_F(MessagePassingTest, WorksWithoutConcurrentCalls) {
   expect_whole(job(2, 2, "in turn"), 2);
 }
 
+TEST_F(MessagePassingTest, RowsGoToTheirExpertsAndComeBack) {
+  for (unsigned ranks : {1u, 3u})
+    expect_whole(job(ranks, ranks, "rows"), ranks);
+}
+
 TEST_F(MessagePassingTest, SharesTexts) {
   expect_whole(job(4, 4, "shares"), 4);
 }

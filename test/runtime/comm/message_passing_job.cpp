@@ -68,6 +68,21 @@ void moves(Communicator &rank) {
   }
 }
 
+/// Rows of experts, to their ranks and back.
+void rows(Communicator &rank) {
+  for (uint32_t index : {2u, 3u})
+    for (uint64_t experts : {2, 17}) {
+      const uint64_t before = rank.traffic()[index].sent;
+      RowExchange all(rank.collectives()[index].kind,
+                      rank.mesh().group(0, {"dp"}), rank.rank(), experts, 50,
+                      28, experts + index);
+      rank.exchange(index, 0, all.tensors);
+      expect(all.check().empty(), all.check());
+      expect(rank.traffic()[index].sent - before == all.bytes_sent(),
+             "other counts than by definition");
+    }
+}
+
 void shares(Communicator &rank) {
   std::vector<std::string> expected;
   for (uint32_t other = 0; other < rank.size(); ++other)
@@ -116,7 +131,9 @@ int main(int argc, char **argv) {
     rank = MessagePassing::connect(
         line(static_cast<uint32_t>(std::atoi(argv[1]))),
         {collective("scatter", Kind::AllToAll, {"dp"}, iterations),
-         collective("gather", Kind::AllGather, {"dp"}, iterations)},
+         collective("gather", Kind::AllGather, {"dp"}, iterations),
+         collective("dispatch", Kind::Dispatch),
+         collective("combine", Kind::Combine)},
         options, scenario == "moves" ? 100 : MessagePassing::usual_chunk,
         scenario == "in turn" ? OpenMpi::thread_serialized
                               : OpenMpi::thread_multiple);
@@ -124,6 +141,8 @@ int main(int argc, char **argv) {
            "Open MPI offers other threads than it was asked for");
     if (scenario == "moves" || scenario == "whole" || scenario == "in turn")
       moves(*rank);
+    else if (scenario == "rows")
+      rows(*rank);
     else if (scenario == "shares")
       shares(*rank);
     else if (scenario == "differs")

@@ -36,6 +36,8 @@ MODES = {
     "fsdp": [TRAIN, "--mesh=dp=2,fsdp=2", "--zero=2"],
     "tp": [TRAIN, "--mesh=tp=2"],
     "sequence": [TRAIN, "--mesh=tp=2", "--sequence-parallel"],
+    "ep": [TRAIN, "--mesh=ep=2", "--expert-parallel=all-to-all"],
+    "ep5": [TRAIN, "--mesh=dp=2,ep=5", "--expert-parallel=all-to-all"],
     "pp": [TRAIN, "--mesh=pp=2", "--microbatches=3"],
     "gpipe": [TRAIN, "--mesh=pp=2", "--pipeline=gpipe"],
     "interleaved": [TRAIN, "--mesh=pp=2", "--pipeline=interleaved:2", "--microbatches=2"],
@@ -57,7 +59,7 @@ def emit(arguments, flags, path):
                           "--emit=plan-json", "-o", path], capture_output=True, text=True)
     if run.returncode == 0:
         return True
-    if any(text in run.stderr for text in ("cannot be sharded", "cannot be tiled")):
+    if any(text in run.stderr for text in ("cannot be sharded", "cannot be tiled", "cannot be exchanged")):
         return False
     raise Failure(f"{flags}: {run.stderr}")
 

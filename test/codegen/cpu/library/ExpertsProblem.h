@@ -62,6 +62,18 @@ struct ExpertsProblem {
     return result;
   }
 
+  /// What `ranks` ranks with so many experts each are told of a step that
+  /// `bounds` are of: of each a row, two words longer than they are.
+  template <typename Body>
+  std::vector<int32_t> count_places(Body body,
+                                    const std::vector<int32_t> &bounds,
+                                    int64_t ranks, int64_t experts) const {
+    std::vector<int32_t> counts(ranks * (experts + 3), -7);
+    body(counts.data(), experts + 3, bounds.data(), ranks, experts,
+         experts + 2);
+    return counts;
+  }
+
   int64_t rows, k, count;
   Buffer logits;
   std::vector<float> bias;

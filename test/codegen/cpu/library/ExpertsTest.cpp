@@ -237,6 +237,48 @@ TEST(Experts, ARanksOwnHaveTheFirstPlaces) {
     }
 }
 
+TEST(Experts, RanksAreToldWhatTheirExpertsGet) {
+  Random random(8);
+  for (const auto &[rows, k, count] : shapes)
+    for (int64_t ranks = 1; ranks <= count; ++ranks) {
+      if (count % ranks)
+        continue;
+      const ExpertsProblem problem(random, rows, k, count);
+      const auto found =
+          problem.dispatch(baton_task_dispatch_rows,
+                           problem
+                               .route(baton_task_route_rows, false,
+                                      BATON_SCORING_SOFTMAX, false, 1.0f)
+                               .experts);
+      const int64_t own = count / ranks;
+      const auto counts = problem.count_places(baton_task_count_places,
+                                               found.bounds, ranks, own);
+      // All of them to one rank, as if from as many: its experts are all.
+      std::vector<int32_t> bounds(own + 3, -7);
+      baton_task_bound_places(bounds.data(), counts.data(), own + 3, ranks, own,
+                              rows * k * ranks);
+      int32_t end = 0;
+      for (int64_t e = 0; e < own; ++e) {
+        EXPECT_EQ(bounds[e], end);
+        for (int64_t rank = 0; rank < ranks; ++rank) {
+          const int64_t expert = rank * own + e;
+          EXPECT_EQ(counts[rank * (own + 3) + e],
+                    found.bounds[expert + 1] - found.bounds[expert]);
+          end += counts[rank * (own + 3) + e];
+        }
+      }
+      EXPECT_EQ(bounds[own], end);
+      EXPECT_EQ(end, rows * k);
+      EXPECT_EQ(bounds[own + 1], rows * k * ranks);
+      EXPECT_EQ(bounds[own + 2], -7);
+      for (int64_t rank = 0; rank < ranks; ++rank) {
+        EXPECT_EQ(counts[rank * (own + 3) + own], 0);
+        EXPECT_EQ(counts[rank * (own + 3) + own + 1], 0);
+        EXPECT_EQ(counts[rank * (own + 3) + own + 2], -7);
+      }
+    }
+}
+
 TEST(Experts, RowsOfPlacesThatThereAreNotAddNothing) {
   Random random(8);
   const int64_t rows = 5, k = 3, width = 37;

@@ -88,6 +88,43 @@ TWIN_TEST(baton_task_dispatch_rows_part) {
   }
 }
 
+TWIN_TEST(baton_task_count_places) {
+  Random random(6);
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const auto found =
+        problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
+    twin.agree([&](auto body) {
+      std::vector<float> words;
+      append(words, problem.count_places(body, found.bounds, count, 1));
+      append(words, problem.count_places(body, found.bounds, 1, count));
+      return words;
+    });
+  }
+}
+
+TWIN_TEST(baton_task_bound_places) {
+  Random random(7);
+  for (const auto &[rows, k, count] : shapes) {
+    const ExpertsProblem problem(random, rows, k, count);
+    const auto found =
+        problem.dispatch(baton_task_dispatch_rows, experts_of(problem));
+    for (int64_t ranks : {int64_t(1), count}) {
+      const int64_t own = count / ranks;
+      const auto counts = problem.count_places(baton_task_count_places,
+                                               found.bounds, ranks, own);
+      twin.agree([&](auto body) {
+        std::vector<int32_t> bounds(own + 3, -7);
+        body(bounds.data(), counts.data(), own + 3, ranks, own,
+             rows * k * ranks);
+        std::vector<float> words;
+        append(words, bounds);
+        return words;
+      });
+    }
+  }
+}
+
 TWIN_TEST(baton_task_gather_rows) {
   Random random(3);
   for (const auto &[rows, k, count] : shapes)
