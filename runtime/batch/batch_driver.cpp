@@ -875,8 +875,8 @@ void BatchDriver::choose_guesses() {
                           sequence->tokens.size() - 1;
     matches.emplace_back(sequence, match);
     guessed.push_back({.length = match.length,
-                       .most = static_cast<uint32_t>(std::min<uint64_t>(
-                           options.prompt_lookup, left))});
+                       .most = static_cast<uint32_t>(
+                           std::min<uint64_t>(options.prompt_lookup, left))});
   }
   guesses.choose(guessed, rows,
                  static_cast<uint32_t>(

@@ -21,9 +21,10 @@
 // of positions, so that chunks change no bit.
 //
 // Where lines of logits are left, a text may also have rows of tokens that are
-// guessed (prompt_lookup.h), as many as are worth it (guess_choice.h). Those behind the first wrong guess
-// were for nothing: what they wrote lies behind the text's end, where nobody
-// reads, until the rows that belong there are written over it.
+// guessed (prompt_lookup.h), as many as are worth it (guess_choice.h). Those
+// behind the first wrong guess were for nothing: what they wrote lies behind
+// the text's end, where nobody reads, until the rows that belong there are
+// written over it.
 //
 // A text with a constraint has a mask of its own for each token. It is made
 // while the step runs that draws the token, by tasks of that

@@ -26,8 +26,8 @@ constexpr uint32_t try_again = 32;
 
 /// 2, 3, 4, 5 to 7, 8 to 15, and more.
 size_t GuessChoice::place(uint32_t length) {
-  const size_t place = length < 5 ? length - PromptLookup::least_length
-                                  : std::bit_width(length);
+  const size_t place =
+      length < 5 ? length - PromptLookup::least_length : std::bit_width(length);
   return std::min<size_t>(place, 5);
 }
 

@@ -44,7 +44,8 @@ PromptLookup::Match PromptLookup::find(std::span<const int32_t> text) {
        place = earlier[place], ++i) {
     uint32_t same = 0;
     const uint64_t most = std::min<uint64_t>(place, most_length);
-    while (same < most && text[place - 1 - same] == text[text.size() - 1 - same])
+    while (same < most &&
+           text[place - 1 - same] == text[text.size() - 1 - same])
       ++same;
     if (same > length && same >= least_length) {
       length = same;

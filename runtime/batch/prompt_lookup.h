@@ -1,9 +1,9 @@
 //===- prompt_lookup.h - what may come next, as it did before -------------===//
 //
-// Texts repeat themselves, and the prompts they answer: names, code, quotations,
-// the shape of a list. Prompt lookup guesses that a text goes on as it did
-// behind the earlier place before which most of its last tokens stood, too.
-// A step then computes rows of the guesses beside the row that is due, and
+// Texts repeat themselves, and the prompts they answer: names, code,
+// quotations, the shape of a list. Prompt lookup guesses that a text goes on as
+// it did behind the earlier place before which most of its last tokens stood,
+// too. A step then computes rows of the guesses beside the row that is due, and
 // draws a token of each: as far as guesses are what is drawn, these rows are
 // those that later steps would have computed, and their tokens the same.
 //

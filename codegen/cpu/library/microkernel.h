@@ -219,9 +219,8 @@ multiply_deep_part(Real *sums, Real *buffer, const Real *__restrict x,
       }
       accumulate<Rows, Panels, step>(
           sum, row_pointers, 0, depth,
-          [&](int64_t d, int panel) BATON_INLINE_LAMBDA {
-            return load(weights[panel] + d * lanes);
-          },
+          [&](int64_t d, int panel)
+              BATON_INLINE_LAMBDA { return load(weights[panel] + d * lanes); },
           [&](int64_t d) BATON_INLINE_LAMBDA {
             BATON_UNROLL
             for (int panel = 0; panel < Panels; ++panel)

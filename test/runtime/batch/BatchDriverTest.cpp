@@ -911,8 +911,7 @@ std::vector<Case> cases() {
       {{300, 40, 3, 400, 408, 10, 256}, {.prompt_lookup = 30}},
       {{33, 5, 3, 400, 408, 9, 256},
        {.prefix_cache = false, .prompt_lookup = 3}},
-      {{64, 2, 2, 400, 408, 20, 256},
-       {.prefill_chunk = 5, .prompt_lookup = 8}},
+      {{64, 2, 2, 400, 408, 20, 256}, {.prefill_chunk = 5, .prompt_lookup = 8}},
   };
 }
 
@@ -956,8 +955,7 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
   // Of few tokens texts repeat themselves.
   if (sampling.logit_bias.empty() && random() % 2)
     for (int32_t more = 1 + int32_t(random() % 4); more; --more)
-      sampling.logit_bias.push_back(
-          {int32_t(random() % 40) + 40 * more, 20});
+      sampling.logit_bias.push_back({int32_t(random() % 40) + 40 * more, 20});
   if (random() % 4 == 0)
     request.n = 1 + static_cast<uint32_t>(random() % 4);
   if (random() % 4 == 0)
