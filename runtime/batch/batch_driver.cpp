@@ -217,7 +217,7 @@ BatchDriver::BatchDriver(const BatchCapacities &shape,
   for (auto *list : {&ready, &prompts, &outputs})
     list->reserve(shape.max_sequences);
   matches.reserve(shape.max_sequences);
-  guessed.reserve(shape.max_sequences);
+  candidates.reserve(shape.max_sequences);
   events.reserve(capacity);
   taken.reserve(capacity);
 }
@@ -318,7 +318,7 @@ void BatchDriver::take_results() {
     uint32_t rows = 0;
     for (const Sequence *sequence : ready)
       rows += sequence->rows;
-    guesses.learn_time(rows, options.clock() - began);
+    guess_choice.learn_time(rows, options.clock() - began);
   }
   for (const auto *list : {&ready, &prompts})
     for (Sequence *sequence : *list)
@@ -461,7 +461,7 @@ void BatchDriver::take_draws(Sequence &sequence,
         continue;
       }
       if (guessed)
-        guesses.learn_guesses(length, right, guessed);
+        guess_choice.learn_guesses(length, right, guessed);
       count.guessed_tokens += guessed;
       count.right_guesses += right;
       return;
@@ -864,7 +864,7 @@ void BatchDriver::choose_guesses() {
     return;
   uint32_t rows = 0;
   matches.clear();
-  guessed.clear();
+  candidates.clear();
   for (Sequence *sequence : ready) {
     rows += sequence->rows;
     const auto match = sequence->lookup.find(sequence->tokens);
@@ -874,16 +874,16 @@ void BatchDriver::choose_guesses() {
                           sequence->job.max_new_tokens -
                           sequence->tokens.size() - 1;
     matches.emplace_back(sequence, match);
-    guessed.push_back({.length = match.length,
-                       .most = static_cast<uint32_t>(
-                           std::min<uint64_t>(options.prompt_lookup, left))});
+    candidates.push_back({.length = match.length,
+                          .most = static_cast<uint32_t>(std::min<uint64_t>(
+                              options.prompt_lookup, left))});
   }
-  guesses.choose(guessed, rows,
-                 static_cast<uint32_t>(
-                     std::min(shape.max_rows, shape.max_outputs) - rows));
+  guess_choice.choose(candidates, rows,
+                      static_cast<uint32_t>(
+                          std::min(shape.max_rows, shape.max_outputs) - rows));
   for (size_t i = 0; i < matches.size(); ++i) {
     const auto &[sequence, match] = matches[i];
-    sequence->guessed = has_pages(*sequence, guessed[i].guesses);
+    sequence->guessed = has_pages(*sequence, candidates[i].guesses);
     sequence->match_length = match.length;
     sequence->guesses.clear();
     // What ends in a loop goes on in it.

@@ -238,10 +238,10 @@ private:
   uint64_t refused_pages = 0;
   /// Of those with a row, which is next where not all can have one.
   size_t turn = 0;
-  GuessChoice guesses;
+  GuessChoice guess_choice;
   /// Who may have guesses in the step that is made, and how many.
   std::vector<std::pair<Sequence *, PromptLookup::Match>> matches;
-  std::vector<GuessChoice::Text> guessed;
+  std::vector<GuessChoice::Text> candidates;
   /// When the step that runs was made.
   double began = 0;
   /// Of the step that runs: who has rows, and who has those with logits, in

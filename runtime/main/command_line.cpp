@@ -477,7 +477,8 @@ void add_page_options(CLI::App &command, std::optional<std::string> &kv_memory,
 void add_prompt_lookup(CLI::App &command, uint32_t &most) {
   add_number(command, "--prompt-lookup", most, "N",
              "Most tokens that a step guesses of a text, from what the text "
-             "has already; the same tokens come sooner (0: none)");
+             "has already; the same tokens come sooner (0: none)")
+      ->check(CLI::Range(0, 64));
 }
 
 /// What texts are continued or scored with.
