@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -159,24 +160,16 @@ protected:
         members.place, place_text(description, iteration, step()),
         {true, step(), tensors.data(), tensors.size(), {}});
     state.wait(*meeting, members.place, meeting->come, Patience::Usual);
-    const auto count = static_cast<uint32_t>(members.ranks.size());
-    for (size_t i = 0; i < tensors.size(); ++i)
-      // Neighbours begin with different ranks' memory.
-      for (uint32_t k = 0; k < count; ++k) {
-        uint32_t from = (members.place + k) % count;
-        if (description.moves_rows()) {
-          take_rows(description.kind, meeting->arrivals[from].tensors[i], from,
-                    tensors[i], members.place, count);
-          continue;
-        }
-        Piece piece =
-            Piece::of(description.kind, meeting->arrivals[from].tensors[i],
-                      from, tensors[i], members.place);
-        // A rank's own part may lie where it belongs.
-        if (piece.bytes && piece.source != piece.destination)
-          std::memcpy(piece.destination, piece.source, piece.bytes);
-      }
+    std::exception_ptr failure;
+    try {
+      take_all(description, *meeting, tensors, members);
+    } catch (...) {
+      // Others may still read what is this rank's.
+      failure = std::current_exception();
+    }
     state.go(*meeting, members.place, Patience::Usual);
+    if (failure)
+      std::rethrow_exception(failure);
   }
 
   void post(uint32_t to, uint32_t channel,
@@ -186,6 +179,30 @@ protected:
   std::vector<std::byte> take(uint32_t from, uint32_t channel, uint64_t,
                               const std::string &name) override {
     return state.take(from, rank(), channel, name);
+  }
+
+private:
+  /// What the members have for this one, of each tensor.
+  static void take_all(const Collective &description, const Meeting &meeting,
+                       std::span<const BatonExchange> tensors,
+                       const Group &members) {
+    const auto count = static_cast<uint32_t>(members.ranks.size());
+    for (size_t i = 0; i < tensors.size(); ++i)
+      // Neighbours begin with different ranks' memory.
+      for (uint32_t k = 0; k < count; ++k) {
+        const uint32_t from = (members.place + k) % count;
+        const BatonExchange &sender = meeting.arrivals[from].tensors[i];
+        if (description.moves_rows()) {
+          take_rows(description.kind, sender, from, tensors[i], members.place,
+                    count);
+          continue;
+        }
+        const Piece piece = Piece::of(description.kind, sender, from,
+                                      tensors[i], members.place);
+        // A rank's own part may lie where it belongs.
+        if (piece.bytes && piece.source != piece.destination)
+          std::memcpy(piece.destination, piece.source, piece.bytes);
+      }
   }
 
 private:
