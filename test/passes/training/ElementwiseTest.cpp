@@ -67,6 +67,16 @@ Body wrap(void (*body)(float *, int64_t, const float *, int64_t, const float *,
 }
 template <>
 Body wrap(void (*body)(float *, int64_t, const float *, int64_t, const float *,
+                       int64_t, const float *, int64_t, int64_t, int64_t)) {
+  return [=](ArrayRef<Values> x, Numbers) {
+    Values out(width);
+    body(out.data(), width, x[0].data(), width, x[1].data(), width, x[2].data(),
+         width, 1, width);
+    return out;
+  };
+}
+template <>
+Body wrap(void (*body)(float *, int64_t, const float *, int64_t, const float *,
                        int64_t, int64_t, int64_t, int32_t)) {
   return [=](ArrayRef<Values> x, Numbers numbers) {
     Values out(width);
@@ -104,15 +114,19 @@ protected:
   /// its kind may have; null if it does not verify.
   OwningOpRef<ModuleOp> make(OperationName name, StringRef operandType,
                              StringRef resultType, StringRef activation) {
-    bool isUnary = name.hasTrait<OpTrait::OneOperand>();
-    std::string x = operandType.str(), text;
+    const unsigned count = name.hasTrait<OpTrait::OneOperand>()           ? 1
+                           : name.hasTrait<OpTrait::NOperands<3>::Impl>() ? 3
+                                                                          : 2;
+    std::string values, types, text;
+    for (unsigned i = 0; i < count; ++i) {
+      values += (i ? ", %x" : "%x") + std::to_string(i);
+      types += (i ? ", " : "") + operandType.str();
+    }
     llvm::raw_string_ostream(text)
-        << "%x, %y = \"test.values\"() : () -> (" << x << ", " << x << ")\n"
-        << "%r = \"" << name.getStringRef() << "\"(%x"
-        << (isUnary ? "" : ", %y")
+        << values << " = \"test.values\"() : () -> (" << types << ")\n"
+        << "%r = \"" << name.getStringRef() << "\"(" << values
         << ") {factor = 1.7 : f32, activation = #model.activation<"
-        << activation << ">} : (" << x << (isUnary ? "" : ", " + x) << ") -> "
-        << resultType;
+        << activation << ">} : (" << types << ") -> " << resultType;
     ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
     return parseSourceString<ModuleOp>(text, &context);
   }

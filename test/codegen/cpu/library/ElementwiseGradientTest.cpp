@@ -86,13 +86,14 @@ TEST(ClampedSwigluGradient, MatchesDifferences) {
     }
   EXPECT_GT(clamped, 10);
   // At a limit the slope is that of what is below, as PyTorch has it.
-  float limit = 7.0f, one = 1.0f, at = 0.0f;
-  baton_task_clamped_swiglu_up_gradient(&at, 1, &one, 1, &one, 1, &limit, 1, 1,
-                                        1);
-  EXPECT_GT(at, 0.5f);
-  baton_task_clamped_swiglu_gate_gradient(&at, 1, &one, 1, &limit, 1, &one, 1,
-                                          1, 1);
-  EXPECT_GT(at, 1.5f);
+  const std::vector<float> limit = {7.0f}, one = {1.0f};
+  std::vector<float> at = {0.0f};
+  baton_task_clamped_swiglu_up_gradient(at.data(), 1, one.data(), 1, one.data(),
+                                        1, limit.data(), 1, 1, 1);
+  EXPECT_GT(at[0], 0.5f);
+  baton_task_clamped_swiglu_gate_gradient(at.data(), 1, one.data(), 1,
+                                          limit.data(), 1, one.data(), 1, 1, 1);
+  EXPECT_GT(at[0], 1.5f);
   Buffer in_place = dy;
   baton_task_clamped_swiglu_gate_gradient(
       in_place.data(), in_place.stride, in_place.data(), in_place.stride,

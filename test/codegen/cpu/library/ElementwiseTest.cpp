@@ -177,7 +177,8 @@ TEST(Softmax, MatchesOracle) {
       // is.
       for (float sink :
            {-std::numeric_limits<float>::infinity(), 0.4f, 90.0f}) {
-        const float *own = std::isinf(sink) ? nullptr : &sink;
+        const std::vector<float> sinks = {sink};
+        const float *own = std::isinf(sink) ? nullptr : sinks.data();
         Buffer out(rows, width);
         baton_task_softmax(out.data(), out.stride, x.data(), x.stride, rows,
                            width, own);
