@@ -44,7 +44,8 @@ compiler::Target::describe(const CompileOptions &options,
     descriptions->resize(1);
   if (options.batch) {
     // All sequences may have a row, and logits unless told otherwise, in one
-    // step; a few may have those of guesses beside it (runtime/batch).
+    // step; of a text alone as many guesses as FILE serve makes without a flag
+    // (usual_prompt_lookup) may have theirs beside it.
     constexpr int64_t leastOutputs = 9;
     TargetDescription &whole = descriptions->front();
     whole.maxRows =

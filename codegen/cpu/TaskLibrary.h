@@ -38,8 +38,8 @@ private:
   /// The definition of that name, in any part; null if there is none.
   llvm::Function *find(llvm::StringRef name) const;
 
-  /// Each is read lazily, and calls functions of those behind it only: bodies,
-  /// the library in F64, the library.
+  /// Each calls functions of those behind it only: bodies, the library in F64,
+  /// the library. Of the libraries only what is called is ever parsed.
   std::unique_ptr<llvm::Module> bodies, wide, bitcode;
 };
 

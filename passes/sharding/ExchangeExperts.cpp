@@ -162,7 +162,7 @@ LogicalResult Exchanger::findExperts() {
       return fail("so far rows go to experts of programs that train, whose "
                   "gates and ups are products of their own");
     if (auto linear = dyn_cast<GroupedLinearOp>(op); linear && linear.getBias())
-      return fail("experts with biases do not train");
+      return fail("so far rows go to experts without biases only");
     if (isProduct(op)) {
       found = true;
       auto dispatch = boundsOf(op).get().getDefiningOp<DispatchOp>();

@@ -863,10 +863,15 @@ void BatchDriver::choose_guesses() {
   if (options.prompt_lookup == 0 || !prompts.empty())
     return;
   uint32_t rows = 0;
+  for (const Sequence *sequence : ready)
+    rows += sequence->rows;
+  const auto room =
+      static_cast<uint32_t>(std::min(shape.max_rows, shape.max_outputs)) - rows;
+  if (room == 0)
+    return;
   matches.clear();
   candidates.clear();
   for (Sequence *sequence : ready) {
-    rows += sequence->rows;
     const auto match = sequence->lookup.find(sequence->tokens);
     if (match.length == 0 || sequence->left() > 1)
       continue; // There is none, or rows are scored first.
@@ -878,9 +883,7 @@ void BatchDriver::choose_guesses() {
                           .most = static_cast<uint32_t>(std::min<uint64_t>(
                               options.prompt_lookup, left))});
   }
-  guess_choice.choose(candidates, rows,
-                      static_cast<uint32_t>(
-                          std::min(shape.max_rows, shape.max_outputs) - rows));
+  guess_choice.choose(candidates, rows, room);
   for (size_t i = 0; i < matches.size(); ++i) {
     const auto &[sequence, match] = matches[i];
     sequence->guessed = has_pages(*sequence, candidates[i].guesses);

@@ -24,6 +24,7 @@ RATE = 0.05
 FLAG = f"--router-bias-update={RATE}"
 SUFFIX = ".e_score_correction_bias"
 MESHES = (("dp=2", 0), ("dp=2", 1), ("dp=2", 3), ("ep=2", 0), ("tp=2", 0),
+          ("ep=2", 0, "--expert-parallel=all-to-all"), ("dp=2,ep=2", 1, "--expert-parallel=all-to-all"),
           ("pp=2", 0, "--pipeline=1f1b", "--microbatches=4"),
           ("dp=2,pp=2", 2, "--pipeline=zb-h1", "--microbatches=4"))
 
