@@ -3,6 +3,7 @@
 #ifndef BATON_COMPILER_OPTIONS_H
 #define BATON_COMPILER_OPTIONS_H
 
+#include "compiler/Adapter.h"
 #include "passes/training/RecomputeMode.h"
 
 #include "llvm/Support/Error.h"
@@ -129,6 +130,8 @@ struct CompileOptions {
   std::string optimizerFile;
   /// Of a program that trains: what is computed again instead of kept.
   training::RecomputeMode recompute = training::RecomputeMode::none;
+  /// What trains instead of the model's own parameters.
+  std::optional<LowRankAdapter> adapter;
   /// By which a mixture's loss that balances experts is added; none for what
   /// its config says. And that of the size of routers' logits.
   std::optional<double> balanceLoss;

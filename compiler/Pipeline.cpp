@@ -19,6 +19,7 @@ using namespace baton::compiler;
 std::vector<std::string> compiler::allPasses() {
   return {"attention-fusion",
           "training-form",
+          "low-rank-adapters",
           "router-losses",
           "differentiate",
           "recompute",
@@ -82,6 +83,14 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
   if (options.shardsBottlenecks)
     manager.addPass(fusion::createDeferNorms());
   manager.addPass(training::createTrainingForm());
+  if (const auto &adapter = options.adapter) {
+    training::LowRankAdaptersOptions pairs;
+    pairs.rank = adapter->rank;
+    pairs.alpha = adapter->alpha;
+    pairs.stabilized = adapter->stabilized;
+    pairs.targets = adapter->targets;
+    manager.addPass(training::createLowRankAdapters(pairs));
+  }
   training::RouterLossesOptions routers;
   if (options.balanceLoss)
     routers.balance = *options.balanceLoss;

@@ -151,13 +151,14 @@ readModel(mlir::MLIRContext &context, const CompileOptions &options,
     if (!module)
       return createStringError(error);
     QuantisedWeights quantised = quantisedWeights(*module);
-    if (options.training && !quantised.empty())
+    if (options.training && !options.adapter && !quantised.empty())
       return createStringError(
           options.model + ": '" +
           mlir::cast<mlir::StringAttr>(quantised[0].first.getSources()[0])
               .str() +
           "' is quantised, and weights that train are floating-point numbers; "
-          "--mode=train takes the checkpoint that it was made of");
+          "--adapter=lora trains beside them, and --mode=train alone takes the "
+          "checkpoint that it was made of");
     if (Error refusal = roundInputs(*module, options, quantised))
       return std::move(refusal);
     return module;
@@ -317,6 +318,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
                                " holds a plan, of which all is decided");
     if (!plan.tiled && options.recompute != training::RecomputeMode::none)
       return createStringError("--recompute: " + options.model +
+                               " holds a plan, of which all is decided");
+    if (!plan.tiled && options.adapter)
+      return createStringError("--adapter: " + options.model +
                                " holds a plan, of which all is decided");
     if (!plan.tiled && (options.balanceLoss || options.routerZLoss > 0))
       return createStringError(

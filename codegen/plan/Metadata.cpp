@@ -607,6 +607,8 @@ json baton::plan::planMetadata(Layouts layouts) {
                 {"recompute", toJson(first->getAttr("event.recompute"))},
                 {"tensors", pipeline.is_null() ? persistentOf(layouts.front())
                                                : stageTensorsOf(layouts)}};
+  if (mlir::Attribute adapter = first->getAttr("event.adapter"))
+    training["adapter"] = toJson(adapter);
   if (mlir::Attribute losses = first->getAttr("event.losses"))
     training["losses"] = toJson(losses);
   if (std::optional<mlir::DictionaryAttr> attribute = first.getProof())

@@ -14,9 +14,11 @@ OpT create(Adjoint &adjoint, Operands &&...operands) {
                                      std::forward<Operands>(operands)...);
 }
 
-/// A contribution to a parameter's gradient.
+/// A contribution to a parameter's gradient, if it has one.
 inline void contribute(Adjoint &adjoint, mlir::Value parameter,
                        mlir::Value gradient) {
+  if (isFrozen(parameter))
+    return;
   create<GradientOp>(adjoint, gradient, adjoint.value(parameter));
 }
 

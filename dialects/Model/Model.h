@@ -136,4 +136,14 @@ inline StepTensorType typeOf(mlir::Value value) {
 #define GET_OP_CLASSES
 #include "dialects/Model/ModelOps.h.inc"
 
+namespace baton::model {
+
+/// Whether a value is a parameter that does not train.
+inline bool isFrozen(mlir::Value value) {
+  auto parameter = value.getDefiningOp<ParameterOp>();
+  return parameter && parameter.getFrozen();
+}
+
+} // namespace baton::model
+
 #endif // BATON_DIALECTS_MODEL_MODEL_H

@@ -374,6 +374,8 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     part, and what others have less is zero. Each shard cuts a dimension of what
     those before it have left. `blocks` are of the whole tensor.
 
+    A tensor that is `frozen` does not train: it has no gradient.
+
     **Constraints:**
     - there is at least one name, none empty
     - the type is static, with floating-point elements
@@ -392,7 +394,8 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
                        OptionalAttr<DenseI64ArrayAttr>:$blocks,
                        OptionalAttr<DenseI64ArrayAttr>:$heads,
                        DefaultValuedAttr<F32Attr, "0.0f">:$plus,
-                       OptionalAttr<TypedArrayAttrBase<Model_ShardAttr, "an array of shards">>:$shards);
+                       OptionalAttr<TypedArrayAttrBase<Model_ShardAttr, "an array of shards">>:$shards,
+                       UnitAttr:$frozen);
   let results = (outs Model_TensorType:$result);
   let assemblyFormat = "$sources (`transposed` $transposed^)? attr-dict `:` type($result)";
   let hasVerifier = 1;

@@ -200,7 +200,8 @@ static LogicalResult passOperand(model::CustomOp op, const Argument &argument,
   Value value = op.getInputs()[argument.number];
   View view = tiler.viewOf(value);
   // What trains is a buffer like any other.
-  if (tiler.training && value.getDefiningOp<model::ParameterOp>())
+  if (tiler.training && value.getDefiningOp<model::ParameterOp>() &&
+      !model::isFrozen(value))
     view = tiler.training->trainable(value).weight;
   if (view.buffer)
     return passValue(op, argument, box, view, phase, operands);

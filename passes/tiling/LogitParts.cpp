@@ -5,6 +5,7 @@
 #include "codegen/bodies/TaskCalls.h"
 
 #include "passes/tiling/Products.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -16,16 +17,20 @@ static constexpr int64_t kMostParts = 8;
 LogitParts::LogitParts(Operation *op, Value x, Value weight, Value weights,
                        Tiler &tiler, Training &training)
     : op(op), training(training), plan(tiler.plan), x(tiler.viewOf(x)),
-      weight(training.trainable(weight).weight),
-      productFormat(training.trainable(weight).productFormat),
       weights(tiler.viewOf(weights)), width(this->x.type.getDimension(1)),
-      tokens(this->weight.type.getDimension(0)),
+      tokens(model::typeOf(weight).getDimension(0)),
       tileTokens(tiler.columnsOf(op, plan.tiles().linearColumns)),
       tileHeight(tiler.rowsOf(op, plan.tiles().linearRows)),
-      elementBytes(
-          cast<model::StepTensorType>(weight.getType()).getElementType().isF64()
-              ? 8
-              : 4) {}
+      elementBytes(model::typeOf(weight).getElementType().isF64() ? 8 : 4) {
+  if (model::isFrozen(weight)) {
+    panels = tiler.panels(nameOf(op) + ".weight", weight,
+                          /*alternating=*/false);
+    return;
+  }
+  const Trainable &trainable = training.trainable(weight);
+  this->weight = trainable.weight;
+  productFormat = trainable.productFormat;
+}
 
 PhaseBuilder LogitParts::phase(StringRef suffix, ArrayRef<AffineExpr> grid,
                                ArrayRef<int64_t> capacity) {
@@ -105,11 +110,25 @@ SmallVector<LogitPart> LogitParts::parts() const {
 void LogitParts::tileLogits(const LogitPart &part) {
   int64_t tiles = ceilDiv(tokens, tileTokens);
   PhaseBuilder phase = this->phase(".logits", {plan.constant(tiles)}, {tiles});
-  Box in = rowsOf(phase, x, part), panel = phase.whole(weight),
-      out = logitsOf(phase, part);
-  narrow(panel, 0, phase.coordinate(0), tileTokens);
+  Box in = rowsOf(phase, x, part), out = logitsOf(phase, part);
   narrow(out, 1, phase.coordinate(0), tileTokens);
   phase.reads(x, phase.whole(x));
+  if (panels) {
+    phase.writes(logits, out);
+    phase.call(
+        Weight(panels).bodyFor("linear"),
+        {phase.address(logits, out), phase.stride(logits, 0),
+         phase.address(x, in), phase.stride(x, 0),
+         phase.weight(panels, panels.getFormAttr().getOffset(
+                                  phase.coordinate(0) * tileTokens)),
+         phase.null(), phase.null(), phase.integer(0), countOf(phase, part),
+         phase.integer(width),
+         tasks::countOf(phase, 0, tileTokens, tokens),
+         phase.integer32(static_cast<int32_t>(model::Activation::identity))});
+    return;
+  }
+  Box panel = phase.whole(weight);
+  narrow(panel, 0, phase.coordinate(0), tileTokens);
   Matrix b = readMatrix(phase, weight, panel).transposed();
   phase.writes(logits, out);
   callProduct(
@@ -160,14 +179,33 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
   // A part's last tile may end behind it, in rows that the next one writes
   // after it.
   AffineExpr first = phase.coordinate(0) * tileHeight;
-  Box out = phase.whole(dx), panel = phase.whole(weight),
-      all = logitsOf(phase, part), in = all;
+  Box out = phase.whole(dx), all = logitsOf(phase, part), in = all;
   out.low[0] = part.first + first;
   out.high[0] = out.low[0] + tileHeight;
   narrow(out, 1, phase.coordinate(1), tileTokens);
-  narrow(panel, 1, phase.coordinate(1), tileTokens);
   in.low[0] = first;
   phase.reads(logits, all);
+  Attribute rows =
+      phase.count({phase.constant(tileHeight), part.rows - first,
+                   part.end - part.first - first});
+  if (panels) {
+    phase.writes(dx, out);
+    callTransposed(phase,
+                   {.out = phase.address(dx, out),
+                    .outStride = phase.stride(dx, 0),
+                    .a = phase.address(logits, in),
+                    .aStride = phase.stride(logits, 0),
+                    .panels = panels,
+                    .first = phase.coordinate(1) * tileTokens,
+                    .rows = rows,
+                    .columns = tasks::countOf(phase, 1, tileTokens, width),
+                    .depth = tokens,
+                    .inputs = width,
+                    .width = tileTokens});
+    return;
+  }
+  Box panel = phase.whole(weight);
+  narrow(panel, 1, phase.coordinate(1), tileTokens);
   Matrix b = readMatrix(phase, weight, panel);
   phase.writes(dx, out);
   callProduct(
@@ -177,8 +215,7 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
        .a = {phase.address(logits, in), phase.stride(logits, 0),
              phase.integer(1)},
        .b = b,
-       .rows = phase.count({phase.constant(tileHeight), part.rows - first,
-                            part.end - part.first - first}),
+       .rows = rows,
        .columns = tasks::countOf(phase, 1, tileTokens, width),
        .depth = phase.integer(tokens),
        .width = tileTokens});

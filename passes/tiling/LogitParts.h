@@ -67,7 +67,10 @@ private:
   mlir::Operation *op;
   Training &training;
   PlanBuilder &plan;
-  View x, weight;
+  View x;
+  /// One of the two, as the weight trains or not.
+  View weight;
+  event::ParameterOp panels;
   llvm::StringRef productFormat;
   View weights, logits;
   int64_t width, tokens, tileTokens, tileHeight, elementBytes;

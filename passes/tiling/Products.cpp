@@ -3,6 +3,7 @@
 #include "passes/tiling/Products.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -11,6 +12,11 @@ using namespace baton::tasks;
 int64_t tasks::productScratch(int64_t columns) {
   return sizeof(float) *
          (258 * 256 + 4 * 256 * 16 + 258 * llvm::alignTo(columns, 16));
+}
+
+int64_t tasks::transposedScratch(int64_t columns) {
+  return sizeof(float) *
+         (258 * 256 + 16 * 256 * 16 + 258 * llvm::alignTo(columns, 16));
 }
 
 Matrix tasks::readMatrix(PhaseBuilder &phase, const View &view,
@@ -47,4 +53,15 @@ void tasks::callProduct(PhaseBuilder &phase, StringRef format,
               residual ? residual : phase.null(),
               residual ? residualStride : phase.integer(0), rows, columns,
               depth, phase.scratch(0)});
+}
+
+void tasks::callTransposed(PhaseBuilder &phase, const TransposedCall &call) {
+  event::ParameterOp panels = call.panels;
+  phase.needsScratch(transposedScratch(call.width));
+  phase.call(Weight(panels).bodyFor("linear_transposed"),
+             {call.out, call.outStride, call.a, call.aStride,
+              phase.weight(panels, phase.constant(0)), phase.null(),
+              phase.integer(0), phase.count(call.first), call.rows,
+              call.columns, phase.integer(call.depth),
+              phase.integer(call.inputs), phase.scratch(0)});
 }

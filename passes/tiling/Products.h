@@ -48,6 +48,24 @@ struct ProductCall {
 void callProduct(PhaseBuilder &phase, llvm::StringRef format,
                  const ProductCall &call);
 
+/// The same by weights that are packed, from their other side: out = a W, of
+/// which the task has the columns from `first` on. `depth` are all outputs of
+/// W, and `inputs` all inputs, as its panels have them.
+struct TransposedCall {
+  mlir::Attribute out, outStride;
+  mlir::Attribute a, aStride;
+  event::ParameterOp panels;
+  mlir::AffineExpr first;
+  mlir::Attribute rows, columns;
+  int64_t depth, inputs;
+  /// The most columns that a task has.
+  int64_t width;
+};
+void callTransposed(PhaseBuilder &phase, const TransposedCall &call);
+
+/// Bytes of scratch that this asks for (the same test holds it).
+int64_t transposedScratch(int64_t columns);
+
 /// The product of heads by weights that train.
 mlir::LogicalResult tileTrained(model::HeadLinearOp op, Tiler &tiler);
 

@@ -354,6 +354,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
                                                 "balance_loss", "z_loss"}));
     if (Attribute recompute = model->getAttr("model.recompute"))
       program->setAttr("event.recompute", recompute);
+    if (Attribute adapter = model->getAttr("model.adapter"))
+      program->setAttr("event.adapter", adapter);
     model.walk([&](Operation *op) {
       if (!isa<model::CrossEntropyOp, dist::LogitMaximumOp>(op))
         return;

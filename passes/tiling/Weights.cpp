@@ -45,13 +45,13 @@ Weight tasks::vectorWeight(StringRef name, Value vector, Tiler &tiler) {
     return {};
   if (View made = tiler.viewOf(vector); made.buffer)
     return made;
-  if (tiler.training)
+  if (tiler.training && !model::isFrozen(vector))
     return tiler.training->trainable(vector).weight;
   return tiler.vector(name, vector);
 }
 
 Weight tasks::tableWeight(StringRef name, Value table, Tiler &tiler) {
-  if (tiler.training)
+  if (tiler.training && !model::isFrozen(table))
     return tiler.training->trainable(table).weight;
   return tiler.table(name, table);
 }

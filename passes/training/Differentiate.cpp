@@ -137,7 +137,7 @@ void Walk::add(Value operand, Value gradient) {
   if (isa_and_nonnull<RopeTableOp>(maker))
     return;
   if (isa_and_nonnull<ParameterOp>(maker)) {
-    if (succeeded(status))
+    if (succeeded(status) && !isFrozen(operand))
       status =
           emitError(location)
           << "cannot be differentiated: it has no adjoint for a parameter, "
@@ -231,6 +231,16 @@ LogicalResult Walk::join(Value result, ArrayRef<Slice> parts) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
+/// Whether all parameters that an op reads are frozen: their adjoints would
+/// save values for nothing.
+static bool readsFrozenOnly(Operation *op) {
+  auto parameters =
+      llvm::make_filter_range(op->getOperands(), [](Value operand) {
+        return bool(operand.getDefiningOp<ParameterOp>());
+      });
+  return !parameters.empty() && llvm::all_of(parameters, isFrozen);
+}
+
 /// Whether a loss depends on any result, or the op is one.
 static bool hasGradient(Walk &walk, Operation *op) {
   bool any = isa<CrossEntropyOp, RouterLossOp>(op);
@@ -309,13 +319,14 @@ LogicalResult Differentiator::walkBack(Walk &walk,
     if (!differentiable)
       return op->emitOpError() << "cannot be differentiated: it has no adjoint";
     differentiable.differentiateInputs(walk);
-    if (split) {
+    const bool trains = !readsFrozenOnly(op);
+    if (trains && split) {
       Pending late{differentiable, {}};
       for (Value result : op->getResults())
         if (Value gradient = walk.gradient(result))
           late.gradients.push_back({result, gradient});
       pending.push_back(late);
-    } else {
+    } else if (trains) {
       differentiable.differentiateParameters(walk);
     }
     if (failed(walk.status))

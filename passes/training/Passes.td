@@ -45,6 +45,43 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
   }];
 }
 
+def LowRankAdapters : Pass<"low-rank-adapters", "::mlir::ModuleOp"> {
+  let summary = "Freeze a model, and train low-rank pairs beside its linears";
+  let description = [{
+    ```mlir
+    %w = model.parameter ["model.layers.{layer}.self_attn.q_proj.weight"]
+    %y = model.linear %x, %w
+    ```
+    becomes, of rank 16, alpha 32 and the target q_proj,
+    ```mlir
+    %w = model.parameter ["model.layers.{layer}.self_attn.q_proj.weight"] {frozen}
+    %0 = model.linear %x, %w
+    %a = model.parameter ["base_model.model.model.layers.{layer}.self_attn.q_proj.lora_A.weight"]
+    %1 = model.linear %x, %a
+    %2 = model.scale %1 {factor = 2.0}
+    %b = model.parameter ["base_model.model.model.layers.{layer}.self_attn.q_proj.lora_B.weight"]
+    %y = model.linear %2, %b residual %0
+    ```
+    All other parameters are frozen, too. The factor is alpha / rank, or with
+    `stabilized` alpha / sqrt(rank). A target is the last part of a module's name,
+    its last parts, or its whole name; `all-linear` means all linears but routers
+    and the output projection.
+
+    The program gets an attribute `model.adapter` that says what came of it.
+
+    Refused: programs that are not in training form, targets that no linear has.
+  }];
+  let options = [
+    Option<"rank", "rank", "int64_t", "16", "Rows of A, columns of B">,
+    Option<"alpha", "alpha", "double", "32", "By which the pair's product counts, divided by the rank">,
+    Option<"stabilized", "stabilized", "bool", "false", "Divide by the rank's square root instead">,
+    ListOption<"targets", "targets", "std::string", "Names of the linears that get a pair">,
+  ];
+  let statistics = [
+    Statistic<"numPairs", "pairs", "Pairs that were added">,
+  ];
+}
+
 def RouterLosses : Pass<"router-losses", "::mlir::ModuleOp"> {
   let summary = "Add what routers of a mixture of experts add to its loss";
   let description = [{

@@ -138,13 +138,20 @@ CLI::Option *add_number(CLI::App &command, const char *flag, Value &value,
 void add_training_ends(CLI::App &command, TrainOptions &options) {
   command
       .add_option("--weights", options.run.weights,
-                  "The folder with the weights to begin with")
+                  "The folder with the weights to begin with; of a program "
+                  "compiled with --adapter, of the model beside which it "
+                  "trains, or its .gguf file")
       ->type_name("DIR");
   command
       .add_option("--init-seed", options.init_seed,
-                  "Begin with random weights; the same seed gives the same")
+                  "Begin with random weights, or beside --weights with a random "
+                  "adapter (default there: 0); the same seed gives the same")
       ->type_name("S")
       ->check(whole());
+  command
+      .add_option("--adapter", options.adapter,
+                  "Begin with the adapter in this PEFT folder")
+      ->type_name("DIR");
   command
       .add_option("--model", options.model,
                   "With --init-seed: the folder with config.json, and a "

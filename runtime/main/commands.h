@@ -131,8 +131,10 @@ void bench_command(const Metadata &metadata, const BenchOptions &options);
 
 struct TrainOptions : RankOptions {
   RunOptions run;
-  /// Instead of weights: random ones.
+  /// Instead of weights: random ones; of an adapter, of its own.
   std::optional<uint64_t> init_seed;
+  /// The folder of the adapter to begin with.
+  std::optional<std::string> adapter;
   /// Whose config.json and tokenizer go with checkpoints of random weights.
   std::optional<std::string> model;
   std::string data;

@@ -73,6 +73,8 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   result["executable"] = summarize_file("/proc/self/exe").checksum;
   result["mesh"] = Mesh::parse(run.metadata.json).text();
   result["weights"] = hash_of(tensors, "parameter");
+  if (run.base)
+    result["frozen weights"] = sample_of(Checkpoint::open(*run.base));
   result["optimizer's states"] = hash_of(tensors, "optimizer");
   result["seed"] = run.state.seed;
   result["step to begin with"] = run.state.step;

@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/train/training_state.h"
+#include "runtime/weights/gguf_model.h"
 #include "runtime/weights/message.h"
 
 #include <algorithm>
@@ -52,8 +53,8 @@ nlohmann::json check_model_config(const Metadata &metadata,
   std::string family = metadata.json.at("model").value("family", std::string());
   std::error_code failure;
   if (!std::filesystem::is_regular_file(path, failure)) {
-    // A model that is written as IR has none.
-    if (family.empty())
+    // A model that is written as IR has none, nor has a GGUF file.
+    if (family.empty() || find_gguf(folder))
       return nullptr;
     throw Error(path.string() +
                 ": no such file; checkpoints need a copy of it");

@@ -2,6 +2,8 @@
 
 #include "runtime/main/non_finite.h"
 
+#include "runtime/main/frozen_weights.h"
+
 #include "runtime/execute/execution.h"
 #include "runtime/execute/written_values.h"
 #include "runtime/main/still_steps.h"
@@ -256,13 +258,14 @@ copy_parameters(const TrainingTensors &tensors) {
 namespace {
 
 /// Runs the step once more.
-std::string search_step(const Metadata &metadata, const Batches &batches,
-                        const NonFiniteStep &failure,
+std::string search_step(const TrainingRun &run, const NonFiniteStep &failure,
                         Communicator *communicator) {
+  const Metadata &metadata = run.metadata;
+  const Batches &batches = run.batches;
+  const Parameters frozen = frozen_weights(run, communicator);
   // The values of a phase are complete after it only when one worker runs all.
-  Parameters none = Parameters::random(metadata.json, 0, 1);
   std::unique_ptr<Execution> execution =
-      make_execution(metadata, none, {1, 0, communicator});
+      make_execution(metadata, frozen, {1, 0, communicator});
   TrainingTensors tensors(metadata, *execution,
                           communicator ? communicator->rank() : 0);
   auto values = failure.parameters.begin();
@@ -286,13 +289,13 @@ std::string search_step(const Metadata &metadata, const Batches &batches,
 
 } // namespace
 
-std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
+std::string explain_non_finite(const TrainingRun &run,
                                const NonFiniteStep &failure,
                                Communicator *communicator) {
   std::string text = std::string(failure.what()) + ": ";
   // A device may not have the memory for it a second time.
   try {
-    text += search_step(metadata, batches, failure, communicator);
+    text += search_step(run, failure, communicator);
   } catch (const CommunicationError &) {
     throw;
   } catch (const Error &error) {

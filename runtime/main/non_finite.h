@@ -11,8 +11,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/error.h"
-#include "runtime/execute/metadata.h"
-#include "runtime/train/batches.h"
+#include "runtime/main/training_run.h"
 #include "runtime/train/training_tensors.h"
 
 #include <cstddef>
@@ -48,7 +47,7 @@ copy_parameters(const TrainingTensors &tensors);
 /// Runs the step again, in memory of its own, and says where it went wrong;
 /// with a communicator, on all ranks, of which each says what the first one of
 /// them found.
-std::string explain_non_finite(const Metadata &metadata, const Batches &batches,
+std::string explain_non_finite(const TrainingRun &run,
                                const NonFiniteStep &failure,
                                Communicator *communicator);
 

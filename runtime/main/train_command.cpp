@@ -22,6 +22,17 @@ namespace baton {
 
 namespace {
 
+/// The folder whose config and tokenizer go with random weights.
+std::filesystem::path random_model(const TrainOptions &options) {
+  if (!options.model)
+    throw Error("--init-seed: --model DIR has to say which folder's "
+                "config.json goes with the checkpoints");
+  std::error_code failure;
+  if (!std::filesystem::is_directory(*options.model, failure))
+    throw Error("--model: " + *options.model + ": no such folder");
+  return *options.model;
+}
+
 /// The folder whose config and tokenizer the model has; none where that is the
 /// checkpoint that is resumed.
 std::optional<std::filesystem::path> model_folder(const TrainOptions &options) {
@@ -39,18 +50,75 @@ std::optional<std::filesystem::path> model_folder(const TrainOptions &options) {
     if (const auto file = find_gguf(folder))
       throw Error("--weights: " + file->string() +
                   " is a GGUF file; training begins with a folder that has "
-                  "safetensors and config.json");
+                  "safetensors and config.json, or trains beside one what "
+                  "batonc --adapter=lora adds to it");
     return folder;
   }
   if (!random)
     return std::nullopt;
-  if (!options.model)
-    throw Error("--init-seed: --model DIR has to say which folder's "
-                "config.json goes with the checkpoints");
+  return random_model(options);
+}
+
+/// Where an adapter's model is, and which one.
+struct Base {
+  /// With its config and tokenizer.
+  std::filesystem::path folder;
+  /// With its weights; none for random ones.
+  std::optional<std::filesystem::path> weights;
+};
+
+Base base_model(const TrainOptions &options,
+                const std::optional<ResumePoint> &point) {
+  if (options.adapter && point)
+    throw Error("--adapter: the run that is resumed has one; leave the flag "
+                "out");
+  if (options.adapter && options.init_seed)
+    throw Error("--adapter names the pairs to begin with, and --init-seed "
+                "draws them; give one of the two");
+  if (options.run.weights) {
+    if (options.model)
+      throw Error("--model is for --init-seed without --weights");
+    const std::filesystem::path path = weights_path(options.run);
+    return {path, path};
+  }
+  if (options.init_seed && !point)
+    return {random_model(options), std::nullopt};
+  if (!point)
+    throw Error("give --weights with the model that the adapter is trained "
+                "beside, or --init-seed S for a random one");
+  const std::filesystem::path path = point->adapter->base;
+  if (path.empty())
+    throw Error((point->folder / adapter_config_name).string() +
+                ": names no model; give --weights");
   std::error_code failure;
-  if (!std::filesystem::is_directory(*options.model, failure))
-    throw Error("--model: " + *options.model + ": no such folder");
-  return *options.model;
+  if (!std::filesystem::exists(path, failure))
+    throw Error((point->folder / adapter_config_name).string() + ": the model " +
+                path.string() +
+                " that it names is not there; say with --weights where it is");
+  return {path, path};
+}
+
+/// What the program was compiled to train beside its model, as its checkpoints
+/// will say.
+std::optional<Adapter> adapter_of(const Metadata &metadata,
+                                  const TrainOptions &options,
+                                  const std::optional<ResumePoint> &point) {
+  std::optional<Adapter> adapter = Adapter::parse(metadata.json);
+  if (!adapter && options.adapter)
+    throw Error("--adapter: this program trains all of the model; compile one "
+                "with batonc --mode=train --adapter=" +
+                *options.adapter);
+  if (point && adapter.has_value() != point->adapter.has_value())
+    throw Error("--resume: " + point->folder.string() + " holds " +
+                (point->adapter ? "an adapter, and this program trains all of "
+                                  "the model"
+                                : "a model, and this program trains an "
+                                  "adapter"));
+  if (point && adapter)
+    adapter->expect(*point->adapter, point->folder);
+  if (adapter && options.adapter)
+    adapter->expect(Adapter::read(*options.adapter), *options.adapter);
+  return adapter;
 }
 
 /// Those of a step, which the schedule of a pipeline says.
@@ -135,10 +203,22 @@ void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
 /// Prepares a run, once in each process, and makes all its steps on each rank.
 void train(const Metadata &metadata, const TrainOptions &options,
            Ranks &ranks) {
-  std::optional<std::filesystem::path> named = model_folder(options);
+  // What else is wrong is said before a checkpoint is read.
+  std::optional<std::filesystem::path> named;
+  if (!Adapter::parse(metadata.json))
+    named = model_folder(options);
   std::optional<ResumePoint> point;
   if (options.resume)
     point = resume(options.out, ranks.speak());
+  std::optional<Adapter> adapter = adapter_of(metadata, options, point);
+  std::optional<std::filesystem::path> base;
+  if (adapter) {
+    Base model = base_model(options, point);
+    named = model.folder;
+    base = model.weights;
+    if (base)
+      adapter->base = std::filesystem::absolute(*base).lexically_normal();
+  }
   const std::filesystem::path folder = named ? *named : point->folder;
   std::string dropout = dropout_text(check_model_config(metadata, folder));
   if (!dropout.empty() && !options.run.quiet && ranks.speak())
@@ -198,8 +278,8 @@ void train(const Metadata &metadata, const TrainOptions &options,
     throw Error("--validate-every " + std::to_string(options.validate_every) +
                 ": no sequence is set aside for it; the data has one only, or "
                 "--validation-fraction is 0");
-  TrainingRun run = {metadata, options, folder, schedule, optimizer,
-                     scale,    batches, state,  point};
+  TrainingRun run = {metadata,  options, folder,  adapter, base, schedule,
+                     optimizer, scale,   batches, state,   point};
   ranks.run([&](Communicator *communicator, unsigned workers) {
     run_steps(run, communicator, workers);
   });

@@ -22,6 +22,10 @@ struct TrainingRun {
   const TrainOptions &options;
   /// With the config and the tokenizer of the model.
   const std::filesystem::path &folder;
+  /// Of a run of an adapter: what it is, and the checkpoint of the model beside
+  /// which it trains, none for a random one.
+  const std::optional<Adapter> &adapter;
+  const std::optional<std::filesystem::path> &base;
   const LearningRateSchedule &schedule;
   const OptimizerNumbers &optimizer;
   const LossScale &scale;

@@ -4,6 +4,7 @@
 
 #include "runtime/execute/execution.h"
 #include "runtime/files/temporary.h"
+#include "runtime/main/frozen_weights.h"
 #include "runtime/main/handshake.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
@@ -114,27 +115,19 @@ public:
         reports(!communicator || communicator->rank() == 0) {
     if (reports) {
       out.emplace(options.out, run.folder, options.keep,
-                  options.resume ? RunStart::Continued : RunStart::New);
+                  options.resume ? RunStart::Continued : RunStart::New,
+                  run.adapter);
       // What cannot be written is known before the steps.
       if (options.gradients)
         gradients.emplace(*options.gradients);
     }
-    execution = make_execution(run.metadata, none,
+    execution = make_execution(run.metadata, frozen,
                                {workers,
                                 static_cast<uint32_t>(options.run.event_origin),
                                 communicator});
     tensors.emplace(run.metadata, *execution,
                     communicator ? communicator->rank() : 0);
-    if (run.point)
-      checkpoint = Checkpoint::open(run.point->folder);
-    else if (options.run.weights)
-      checkpoint = Checkpoint::open(run.folder);
-    if (checkpoint)
-      tensors->load(*checkpoint, communicator && workers
-                                     ? workers
-                                     : chosen_workers(options.run));
-    else
-      tensors->initialize(*options.init_seed);
+    load(communicator && workers ? workers : chosen_workers(options.run));
     if (run.point)
       tensors->load_optimizer(*run.point->optimizer);
     if (communicator) {
@@ -150,6 +143,8 @@ public:
   void steps();
 
 private:
+  /// The parameters that the run begins with.
+  void load(unsigned threads);
   /// The axis whose ranks have different layers; empty without one.
   std::string stage_axis() const {
     std::optional<Pipeline> pipeline = Pipeline::parse(run.metadata.json);
@@ -176,12 +171,34 @@ private:
   const bool reports;
   std::optional<RunFolder> out;
   std::optional<SafetensorsWriter> gradients;
-  Parameters none = Parameters::random(run.metadata.json, 0, 1);
+  const Parameters frozen = frozen_weights(run, communicator);
   std::unique_ptr<Execution> execution;
   std::optional<TrainingTensors> tensors;
   std::optional<Checkpoint> checkpoint;
   LossScale scale = run.scale;
 };
+
+void RankRun::load(unsigned threads) {
+  using Of = TrainingTensors::Of;
+  if (run.point)
+    checkpoint = run.point->weights;
+  else if (run.adapter && options.adapter)
+    checkpoint = Checkpoint::open_file(*options.adapter, adapter_weights_name);
+  else if (!run.adapter && options.run.weights)
+    checkpoint = Checkpoint::open(run.folder);
+  const Of trained = run.adapter ? Of::Adapter : Of::Model;
+  if (checkpoint)
+    tensors->load(*checkpoint, threads, trained);
+  else
+    tensors->initialize(options.init_seed.value_or(0), trained);
+  if (!run.adapter)
+    return;
+  // What is not packed of what is frozen.
+  if (run.base)
+    tensors->load(Checkpoint::open(*run.base), threads);
+  else
+    tensors->initialize(options.init_seed.value_or(0));
+}
 
 void RankRun::check_stopped() const {
   if (communicator && execution->was_stopped())
@@ -344,7 +361,7 @@ void run_steps(const TrainingRun &run, Communicator *communicator,
   if (!failure)
     return;
   std::string text =
-      explain_non_finite(run.metadata, run.batches, *failure, communicator);
+      explain_non_finite(run, *failure, communicator);
   if (communicator)
     throw AgreedError(text);
   throw Error(text);

@@ -111,13 +111,21 @@ std::string read_small(const fs::path &path) {
   return text;
 }
 
-std::map<std::string, std::string> read_model_files(const fs::path &folder) {
+/// Those beside a model's weights; beside an adapter's its own config is the
+/// only one.
+std::map<std::string, std::string>
+read_model_files(const fs::path &folder,
+                 const std::optional<Adapter> &adapter) {
   std::map<std::string, std::string> files;
   for (const std::string &name : model_file_names()) {
     std::error_code failure;
+    if (adapter && (name == "config.json" || name == "generation_config.json"))
+      continue;
     if (fs::exists(folder / name, failure))
       files[name] = read_small(folder / name);
   }
+  if (adapter)
+    files[std::string(adapter_config_name)] = adapter->config();
   return files;
 }
 
@@ -131,7 +139,9 @@ void verify(const fs::path &folder) {
   auto files = document.find("files");
   if (files == document.end() || !files->is_object())
     throw Error(path.string() + ": has no object of files");
-  for (std::string_view name : {model_name, optimizer_name, state_name})
+  const bool adapts = files->contains(adapter_config_name);
+  for (std::string_view name :
+       {adapts ? adapter_weights_name : model_name, optimizer_name, state_name})
     if (!files->contains(name))
       throw Error(path.string() + ": lacks " + std::string(name));
   for (const auto &[name, entry] : files->items()) {
@@ -164,7 +174,13 @@ ResumePoint open_checkpoint(const fs::path &folder, uint64_t step) {
     throw Error(state.string() + ": is of step " +
                 std::to_string(point.state.step));
   point.optimizer = SafetensorsFile::open(folder / optimizer_name);
-  Checkpoint::open(folder);
+  std::error_code failure;
+  if (fs::exists(folder / adapter_config_name, failure)) {
+    point.adapter = Adapter::read(folder);
+    point.weights = Checkpoint::open_file(folder, adapter_weights_name);
+  } else {
+    point.weights = Checkpoint::open(folder);
+  }
   return point;
 }
 
@@ -215,9 +231,10 @@ const std::vector<std::string> &model_file_names() {
 }
 
 RunFolder::RunFolder(fs::path path, const fs::path &model_folder, uint64_t keep,
-                     RunStart start)
-    : folder(std::move(path)), model_files(read_model_files(model_folder)),
-      keep(keep) {
+                     RunStart start, const std::optional<Adapter> &adapter)
+    : folder(std::move(path)),
+      model_files(read_model_files(model_folder, adapter)),
+      weights_name(adapter ? adapter_weights_name : model_name), keep(keep) {
   if (folder.empty())
     throw Error("--out: name a folder for the run's checkpoints");
   TemporaryFolder created(folder);
@@ -334,9 +351,9 @@ void RunFolder::save(const TrainingState &state,
         note(file, added.summary());
       };
 
-      SafetensorsWriter weights(unfinished / model_name);
+      SafetensorsWriter weights(unfinished / weights_name);
       weights.write(model);
-      note(model_name, weights.summary());
+      note(weights_name, weights.summary());
       SafetensorsWriter moments(unfinished / optimizer_name);
       moments.write(optimizer);
       note(optimizer_name, moments.summary());

@@ -3,7 +3,8 @@
 // A run's folder holds
 //
 //   step-1200/   after 1200 steps:
-//     model.safetensors      the weights
+//     model.safetensors      the weights, or of an adapter
+//     adapter_model.safetensors, adapter_config.json
 //     optimizer.safetensors  what the optimizer keeps of them
 //     state.json             see training_state.h
 //     config.json, tokenizer.json, ...
@@ -27,8 +28,10 @@
 #ifndef BATON_RUNTIME_TRAIN_RUN_FOLDER_H
 #define BATON_RUNTIME_TRAIN_RUN_FOLDER_H
 
+#include "runtime/train/adapter.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/train/training_state.h"
+#include "runtime/weights/checkpoint.h"
 #include "runtime/weights/descriptor.h"
 #include "runtime/weights/safetensors.h"
 
@@ -58,9 +61,11 @@ public:
   /// the model's folder may change or vanish. The newest `keep` checkpoints
   /// stay; 0: all. Throws Error when the folder cannot be used, another process
   /// uses it, or it holds checkpoints and the run is New.
+  /// With an adapter its weights are saved and its config, for the model's.
   RunFolder(std::filesystem::path folder,
             const std::filesystem::path &model_folder, uint64_t keep,
-            RunStart start);
+            RunStart start,
+            const std::optional<Adapter> &adapter = std::nullopt);
 
   /// Writes the checkpoint step-<state.step> and returns once it is on the
   /// disk; one of the same number is replaced. Throws Error, leaving nothing of
@@ -80,6 +85,7 @@ private:
   std::unique_ptr<Descriptor> lock;
   /// Name and bytes of each.
   std::map<std::string, std::string> model_files;
+  std::string_view weights_name;
   uint64_t keep;
 };
 
@@ -89,10 +95,12 @@ const std::vector<std::string> &model_file_names();
 
 /// A checkpoint that was found intact.
 struct ResumePoint {
-  /// Holds model.safetensors, for Checkpoint::open.
   std::filesystem::path folder;
   TrainingState state;
   std::shared_ptr<const SafetensorsFile> optimizer;
+  /// The weights, which are an adapter's where there is one.
+  Checkpoint weights;
+  std::optional<Adapter> adapter;
 };
 
 /// The newest checkpoint of a run's folder whose files are all as they were

@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/step_sequence.h"
+#include "runtime/train/adapter.h"
 #include "runtime/train/stage_tensors.h"
 #include "runtime/weights/convert.h"
 #include "runtime/weights/hash.h"
@@ -273,7 +274,8 @@ std::string compute_type(const Metadata &metadata) {
 
 TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
                                  uint32_t rank)
-    : execution(execution), rank(rank), mesh(Mesh::parse(metadata.json)) {
+    : execution(execution), rank(rank), mesh(Mesh::parse(metadata.json)),
+      adapts(Adapter::parse(metadata.json).has_value()) {
   const nlohmann::json &training = training_of(metadata.json);
   if (std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json)) {
     add_stages(training, *pipeline);
@@ -506,7 +508,15 @@ const TrainingTensor &TrainingTensors::find(const std::string &name) const {
   throw Error("the compiled program has no tensor " + quote_name(name));
 }
 
-void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
+/// Whether a tensor is a parameter of the model's or an adapter's.
+static bool is_of(const TrainingTensor &tensor, TrainingTensors::Of of) {
+  return tensor.role == "parameter" &&
+         is_of_adapter(tensor.parts[0].sources[0]) ==
+             (of == TrainingTensors::Of::Adapter);
+}
+
+void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads,
+                           Of of) {
   struct Job {
     const TrainingTensor *tensor;
     uint64_t layer;
@@ -515,7 +525,7 @@ void TrainingTensors::load(const Checkpoint &checkpoint, unsigned threads) {
   };
   std::vector<Job> jobs;
   for (const TrainingTensor &tensor : tensors)
-    if (tensor.role == "parameter")
+    if (is_of(tensor, of))
       for (uint64_t layer = 0; layer < tensor.layers; ++layer)
         for (size_t part = 0; part < tensor.parts.size(); ++part)
           jobs.push_back(
@@ -542,9 +552,13 @@ static void initialize_part(const TrainingTensor &tensor, uint64_t layer,
                             size_t number, uint32_t rank, uint64_t seed) {
   const ParameterPart &part = tensor.parts[number];
   const bool vector = part.shape.size() == 1;
+  const std::string_view source = part.sources[0];
   // A sink of zero is a score as any other one at first.
-  const bool zero = vector && (part.sources[0].ends_with("bias") ||
-                               part.sources[0].ends_with("sinks"));
+  const bool zero =
+      vector ? source.ends_with("bias") || source.ends_with("sinks")
+             : is_of_adapter(source) && source.ends_with(".lora_B.weight");
+  const bool is_down =
+      is_of_adapter(source) && source.ends_with(".lora_A.weight");
   // By the checkpoint's name, which is the same on every mesh.
   const std::string name =
       part.names(tensor.first_layer + layer * tensor.layer_step)[0];
@@ -553,8 +567,12 @@ static void initialize_part(const TrainingTensor &tensor, uint64_t layer,
                             part.blocks.offset + part.own_inputs.begin));
   // Of the element at this place of the whole, on whichever rank it is.
   auto value = [&](uint64_t i) {
+    if (zero)
+      return 0.0;
     if (vector)
-      return zero ? 0.0 : 1.0;
+      return 1.0;
+    if (is_down)
+      return (2 * uniform(stream + i) - 1) / std::sqrt(double(part.shape[1]));
     // Box and Muller (1958).
     double radius = std::sqrt(-2 * std::log(uniform(stream + 2 * i)));
     double angle = 2 * std::numbers::pi * uniform(stream + 2 * i + 1);
@@ -568,9 +586,9 @@ static void initialize_part(const TrainingTensor &tensor, uint64_t layer,
                   });
 }
 
-void TrainingTensors::initialize(uint64_t seed) {
+void TrainingTensors::initialize(uint64_t seed, Of of) {
   for (const TrainingTensor &tensor : tensors)
-    if (tensor.role == "parameter")
+    if (is_of(tensor, of))
       for (uint64_t layer = 0; layer < tensor.layers; ++layer)
         for (size_t part = 0; part < tensor.parts.size(); ++part)
           initialize_part(tensor, layer, part, rank, seed);
@@ -595,7 +613,9 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
     uint64_t experts = 0;
   };
   std::map<std::string, Stored> stored;
-  for (const TrainingTensor *tensor : of_role(role))
+  for (const TrainingTensor *tensor : of_role(role)) {
+    if (adapts && !is_of_adapter(tensor->parts[0].sources[0]))
+      continue;
     for (uint64_t layer = 0; layer < tensor->layers; ++layer)
       for (size_t part = 0; part < tensor->parts.size(); ++part) {
         std::vector<std::string> names = tensor->parts[part].names(
@@ -612,6 +632,7 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
         if (stack)
           whole.experts = std::max(whole.experts, stack->expert + 1);
       }
+  }
   bool gradients = std::string_view(role) == "gradient";
   std::vector<TensorSource> result;
   for (auto &[name, entry] : stored) {

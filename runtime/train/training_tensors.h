@@ -132,16 +132,20 @@ public:
   /// The only one of this name; throws Error when there is none.
   const TrainingTensor &find(const std::string &name) const;
 
-  /// Reads all parameters. Throws Error for a tensor that is missing, of
-  /// another shape, or no weights.
-  void load(const Checkpoint &checkpoint, unsigned threads);
+  /// Parameters by whose they are.
+  enum class Of { Model, Adapter };
+  /// Reads all of them. Throws Error for a tensor that is missing, of another
+  /// shape, or no weights.
+  void load(const Checkpoint &checkpoint, unsigned threads, Of of = Of::Model);
   /// Draws them: matrices from a normal distribution of the standard deviation
-  /// 0.02, vectors 1, or 0 if their name ends in "bias" or "sinks". The same
-  /// seed gives the same weights.
-  void initialize(uint64_t seed);
+  /// 0.02, vectors 1, or 0 if their name ends in "bias" or "sinks". Of an
+  /// adapter's pairs A is uniform between plus and minus one over the root of
+  /// its inputs, and B zero, as PEFT has it: at first it changes nothing. The
+  /// same seed gives the same weights.
+  void initialize(uint64_t seed, Of of = Of::Model);
 
-  /// Parameters as a checkpoint stores them, under their first name, or the one
-  /// that `like` has; or their gradients, multiplied by `factor`. They are read
+  /// Parameters as a checkpoint stores them, of an adapter alone if there is
+  /// one, under their first name, or the one that `like` has; or their gradients, multiplied by `factor`. They are read
   /// while they are written. Without `parts`, what only other ranks have is
   /// zero.
   std::vector<TensorSource> sources(const Checkpoint *like,
@@ -163,6 +167,7 @@ private:
   Execution &execution;
   uint32_t rank;
   Mesh mesh;
+  bool adapts;
   std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
   struct Collected {

@@ -106,6 +106,11 @@ Checkpoint Checkpoint::open(const std::filesystem::path &path) {
     if (distinct.empty())
       throw Error(index.string() + ": the weight_map is empty");
     file_names.assign(distinct.begin(), distinct.end());
+  } else if (std::filesystem::exists(folder / "adapter_model.safetensors",
+                                     failure)) {
+    throw Error(folder.string() +
+                ": holds an adapter, and not the model that it was trained "
+                "beside; batonc merge makes one checkpoint of both");
   } else {
     throw Error(folder.string() +
                 ": holds neither model.safetensors nor "
@@ -128,6 +133,14 @@ Checkpoint Checkpoint::open(const std::filesystem::path &path) {
                                     : std::nullopt)
     result.quantised =
         std::make_shared<const QuantisedTensors>(*quantisation, result.shards);
+  return result;
+}
+
+Checkpoint Checkpoint::open_file(const std::filesystem::path &folder,
+                                 std::string_view name) {
+  Checkpoint result;
+  result.opened_path = result.folder_path = folder;
+  result.add(SafetensorsFile::open(folder / name));
   return result;
 }
 

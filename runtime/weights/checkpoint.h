@@ -40,6 +40,9 @@ public:
   /// shard lacks or that two shards hold, and whatever SafetensorsFile::open,
   /// QuantisedTensors and GgufModel::open refuse.
   static Checkpoint open(const std::filesystem::path &path);
+  /// The one file of these in a folder. Throws Error as well.
+  static Checkpoint open_file(const std::filesystem::path &folder,
+                              std::string_view name);
 
   /// The folder that the files are in.
   const std::filesystem::path &folder() const { return folder_path; }

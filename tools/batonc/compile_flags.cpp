@@ -166,6 +166,12 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "keeping it: none, selective (fewest bytes without a second "
                  "product of matrices, but hyper-connections' small ones), "
                  "full (all but each layer's input)");
+  app.add_option(
+      "--adapter", adapter,
+      "--mode=train: freeze the model and train low-rank pairs beside its "
+      "linears (LoRA): lora, lora:r=16,alpha=32,targets=q_proj,v_proj,rslora, "
+      "where targets are names of modules or all-linear, or a PEFT folder, "
+      "whose adapter_config.json says it. MODEL may be quantised");
   balanceLossOption = app.add_option(
       "--router-aux-loss", balanceLoss,
       "--mode=train, a mixture of experts: adds so many times the loss that "
@@ -525,6 +531,14 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
     return "--recompute=" + recompute.value +
            ": a program that decodes keeps nothing for a backward step; "
            "--mode=train does";
+  if (!adapter.empty()) {
+    if (mode.value != "train")
+      return "--adapter is for --mode=train";
+    auto parsed = parseAdapter(adapter);
+    if (!parsed)
+      return llvm::toString(parsed.takeError());
+    options.adapter = *parsed;
+  }
   for (auto [name, option, value] :
        {std::tuple{"--router-aux-loss", balanceLossOption, balanceLoss},
         {"--router-z-loss", routerZLossOption, routerZLoss},

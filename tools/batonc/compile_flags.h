@@ -94,7 +94,7 @@ private:
   CLI::Option *routerZLossOption = nullptr;
   CLI::Option *routerBiasOption = nullptr;
   double balanceLoss = 0, routerZLoss = 0, routerBiasUpdate = 0;
-  std::string mesh, sharding, pipeline, optimizer;
+  std::string mesh, sharding, pipeline, optimizer, adapter;
   std::vector<std::string> disabled;
   bool batchInvariant = false, embeddings = false;
   bool noCache = false;

@@ -14,7 +14,7 @@ using namespace baton::cpu;
       Real *scratch) {                                                         \
     multiply_sides<Rounding>(                                                  \
         product_space(scratch), {a, a_row_stride, a_depth_stride},             \
-        {b, b_depth_stride, b_column_stride}, rows, columns, depth,            \
+        RightSide{b, b_depth_stride, b_column_stride}, rows, columns, depth,   \
         [](int64_t, int64_t, int64_t)                                          \
             BATON_INLINE_LAMBDA { return splat(0.0f); },                       \
         [&](int64_t row, int64_t column, int64_t count,                        \
@@ -37,7 +37,8 @@ using namespace baton::cpu;
     const bool adds = joins(accumulate);                                       \
     multiply_sides<Rounding>(                                                  \
         product_space(scratch), {a, a_row_stride, a_depth_stride},             \
-        {b, b_depth_stride, b_column_stride, weights}, rows, columns, depth,   \
+        RightSide{b, b_depth_stride, b_column_stride, weights}, rows, columns, \
+        depth,                                                                 \
         [&](int64_t row, int64_t column, int64_t count) BATON_INLINE_LAMBDA {  \
           return adds ? load(out + row * out_stride + column, count)           \
                       : splat(0.0f);                                           \

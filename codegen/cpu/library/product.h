@@ -161,6 +161,12 @@ BATON_INLINE Fetcher fetcher(RightSide right, int64_t depth, int64_t columns) {
              : Fetcher(right.data, right.column_stride, columns, depth);
 }
 
+/// How many panels of the right-hand side are packed at once; `least` hide the
+/// latency of an FMA.
+BATON_INLINE int64_t panels_together(RightSide right, int64_t least) {
+  return right.column_stride == 1 ? product_panels : least;
+}
+
 /// Where a product packs and sums: baton_product_scratch_bytes, or parts of
 /// other scratch.
 struct ProductSpace {
@@ -182,9 +188,10 @@ BATON_INLINE ProductSpace product_space(Real *scratch) {
 /// `count`, and rest in space.sums between two; the last gives them to
 /// finish(row, column, count, chains). `next_depth` more depths behind this
 /// piece are fetched. Both sides are rounded as they are packed.
-template <typename Rounding = Unrounded, typename Start, typename Finish>
+template <typename Rounding = Unrounded, typename Right, typename Start,
+          typename Finish>
 BATON_INLINE void
-multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
+multiply_piece(ProductSpace space, LeftSide left, Right right, int64_t rows,
                int64_t columns, int64_t depth, int64_t next_depth,
                bool is_first, bool is_last, Start start, Finish finish) {
   const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
@@ -197,15 +204,14 @@ multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
   const int64_t right_lines = (depth + blocks - 1) / blocks;
   // Two panels at once hide the latency of an FMA where they have registers.
   const int64_t together = baton_has_many_registers() ? 2 : 1;
-  const int64_t wide =
-      (right.column_stride == 1 ? product_panels : together) * lanes;
+  const int64_t wide = panels_together(right, together) * lanes;
   for (int64_t group = 0; group < columns; group += wide) {
     const int64_t group_width = columns - group < wide ? columns - group : wide;
     pack_right(space.panels, right.at(0, group), group_width, depth);
     round_all<Rounding>(space.panels,
                         (group_width + lanes - 1) / lanes * lanes * depth);
     const int64_t next = group + wide;
-    Fetcher next_right =
+    auto next_right =
         next < columns ? fetcher(right.at(0, next), depth,
                                  columns - next < wide ? columns - next : wide)
                        : fetcher(right.at(depth, 0), next_depth,
@@ -267,9 +273,10 @@ multiply_piece(ProductSpace space, LeftSide left, RightSide right, int64_t rows,
 
 /// All pieces, of any number of rows; of no depths one, in which chains end
 /// where they start.
-template <typename Rounding = Unrounded, typename Start, typename Finish>
+template <typename Rounding = Unrounded, typename Right, typename Start,
+          typename Finish>
 BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
-                                 RightSide right, int64_t rows, int64_t columns,
+                                 Right right, int64_t rows, int64_t columns,
                                  int64_t depth, Start start, Finish finish) {
   for (int64_t row = 0; row < rows; row += product_rows)
     for (int64_t first = 0; first == 0 || first < depth;

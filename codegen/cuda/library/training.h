@@ -18,6 +18,7 @@
 #include "codegen/cuda/library/elementwise_gradient.h"
 #include "codegen/cuda/library/embedding_gradient.h"
 #include "codegen/cuda/library/hyper_gradient.h"
+#include "codegen/cuda/library/linear_transposed.h"
 #include "codegen/cuda/library/norm_gradient.h"
 #include "codegen/cuda/library/product.h"
 #include "codegen/cuda/library/product_matrix.h"

@@ -10,12 +10,17 @@ using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
 
-/// Whether a linear multiplies by the table, which then is in memory as panels,
-/// unless training has it as rows for both. Of blocks there are panels only.
+/// Whether a linear or a loss multiplies by the table, which then is in memory
+/// as panels, unless it trains: then it is rows for both. Of blocks there are
+/// panels only.
 static bool isInPanels(Value table, const Tiler &tiler) {
   if (isa<model::QuantizedType>(typeOf(table).getElementType()))
     return true;
-  return !tiler.training && llvm::any_of(table.getUses(), [](OpOperand &use) {
+  if (tiler.training && !model::isFrozen(table))
+    return false;
+  return llvm::any_of(table.getUses(), [](OpOperand &use) {
+    if (isa<model::CrossEntropyOp, dist::LogitMaximumOp>(use.getOwner()))
+      return true;
     auto linear = dyn_cast<model::LinearOp>(use.getOwner());
     return linear && &linear.getWeightMutable() == &use;
   });

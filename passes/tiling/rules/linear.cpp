@@ -71,7 +71,8 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
     if (failed(expectRows(op, "the residual", residual)))
       return failure();
   }
-  if (tiler.training && failed(expectPlain(op)))
+  const bool trains = tiler.training && !model::isFrozen(op.getWeight());
+  if (trains && failed(expectPlain(op)))
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
@@ -82,7 +83,7 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
       out.type.getDimension(1)};
   Trainable *trained = nullptr;
   event::ParameterOp panels;
-  if (tiler.training)
+  if (trains)
     trained = &tiler.training->trainable(op.getWeight());
   else
     panels =

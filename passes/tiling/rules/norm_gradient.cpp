@@ -45,7 +45,8 @@ static LogicalResult tile(model::NormInputGradientOp op, Tiler &tiler,
   phase.reads(dy, box);
   phase.reads(x, box);
   phase.reads(statistics, sums);
-  Attribute weight = readAll(phase, training.trainable(op.getWeight()).weight);
+  Attribute weight =
+      vectorWeight(name + ".weight", op.getWeight(), tiler).all(phase);
   phase.writes(out, box);
   phase.call("norm_gradient",
              {phase.address(out, box), phase.stride(out, 0),

@@ -10,6 +10,36 @@ using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 
+/// By the panels that the forward step reads, too.
+static LogicalResult tileFrozen(model::LinearInputGradientOp op, View dy,
+                                View out, const std::string &name,
+                                Tiler &tiler) {
+  PlanBuilder &plan = tiler.plan;
+  event::ParameterOp panels =
+      tiler.panels(name + ".weight", op.getWeight(), /*alternating=*/false);
+  ProductTiles tiles{
+      RowTiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().linearRows)),
+      tiler.columnsOf(op, plan.tiles().linearColumns),
+      out.type.getDimension(1)};
+  PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
+  Box in = rowsOfTask(phase, dy, tiles.rows.size),
+      box = tiles.tile(phase, out);
+  phase.reads(dy, in);
+  phase.writes(out, box);
+  callTransposed(phase, {.out = phase.address(out, box),
+                         .outStride = phase.stride(out, 0),
+                         .a = phase.address(dy, in),
+                         .aStride = phase.stride(dy, 0),
+                         .panels = panels,
+                         .first = phase.coordinate(1) * tiles.width,
+                         .rows = tiles.rows.count(phase),
+                         .columns = tiles.count(phase),
+                         .depth = dy.type.getDimension(1),
+                         .inputs = out.type.getDimension(1),
+                         .width = tiles.width});
+  return success();
+}
+
 static LogicalResult tile(model::LinearInputGradientOp op, Tiler &tiler,
                           Training &training) {
   PlanBuilder &plan = tiler.plan;
@@ -18,6 +48,8 @@ static LogicalResult tile(model::LinearInputGradientOp op, Tiler &tiler,
     return failure();
   std::string name = plan.uniqueName(nameOf(op) + ".input_gradient");
   View out = tiler.resultFor(op, name);
+  if (model::isFrozen(op.getWeight()))
+    return tileFrozen(op, dy, out, name, tiler);
   Trainable &weight = training.trainable(op.getWeight());
   int64_t n = dy.type.getDimension(1), k = out.type.getDimension(1);
   ProductTiles tiles{

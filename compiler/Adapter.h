@@ -1,0 +1,31 @@
+//===- Adapter.h - what --adapter says ------------------------------------===//
+
+#ifndef BATON_COMPILER_ADAPTER_H
+#define BATON_COMPILER_ADAPTER_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace baton::compiler {
+
+/// Low-rank pairs beside frozen linears (passes/training, low-rank-adapters).
+struct LowRankAdapter {
+  int64_t rank = 16;
+  /// Of the pairs' products, times 1 / rank, or 1 / sqrt(rank).
+  double alpha = 32;
+  bool stabilized = false;
+  std::vector<std::string> targets = {"all-linear"};
+};
+
+/// Reads "lora:r=16,alpha=32,targets=q_proj,v_proj,rslora", of which all behind
+/// lora may be missing, or the adapter_config.json of a PEFT folder. Fails,
+/// naming the flag, for anything else.
+llvm::Expected<LowRankAdapter> parseAdapter(llvm::StringRef text);
+
+} // namespace baton::compiler
+
+#endif // BATON_COMPILER_ADAPTER_H

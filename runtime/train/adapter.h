@@ -1,0 +1,57 @@
+//===- adapter.h - low-rank pairs that train instead of a model -----------===//
+//
+// What is written of a run is then a PEFT folder: adapter_config.json, which
+// says what it is beside which model, and adapter_model.safetensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_RUNTIME_TRAIN_ADAPTER_H
+#define BATON_RUNTIME_TRAIN_ADAPTER_H
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace baton {
+
+inline constexpr std::string_view adapter_config_name = "adapter_config.json";
+inline constexpr std::string_view adapter_weights_name =
+    "adapter_model.safetensors";
+
+/// Low-rank pairs beside a model's linears: what a program was compiled for, or
+/// what a folder has.
+struct Adapter {
+  uint64_t rank = 0;
+  double alpha = 0;
+  /// Whether alpha is divided by the rank's square root.
+  bool stabilized = false;
+  /// Last parts of the names of modules that have a pair.
+  std::vector<std::string> targets;
+  /// The model that it was trained beside, as its folder says; empty for none.
+  std::string base;
+
+  /// Of a program's description; none where all of a model trains.
+  static std::optional<Adapter> parse(const nlohmann::json &description);
+  /// Of a folder. Throws Error, naming the file and the key, for what is no
+  /// such pairs.
+  static Adapter read(const std::filesystem::path &folder);
+
+  /// By which the product of a pair counts.
+  double factor() const;
+  /// The text of adapter_config.json, as PEFT reads it.
+  std::string config() const;
+  /// Throws Error, naming the folder, where `other` has other pairs.
+  void expect(const Adapter &other, const std::filesystem::path &folder) const;
+};
+
+/// Whether a tensor of this name is an adapter's.
+bool is_of_adapter(std::string_view name);
+
+} // namespace baton
+
+#endif // BATON_RUNTIME_TRAIN_ADAPTER_H
