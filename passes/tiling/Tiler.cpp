@@ -233,6 +233,11 @@ event::ParameterOp Tiler::make(StringRef name, ValueRange weights, Type element,
   return parameter;
 }
 
+/// As plans have it, which become F64 as a whole (DoublePrecision.h).
+static Type storedAs(Type element) {
+  return element.isF64() ? Float32Type::get(element.getContext()) : element;
+}
+
 event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
                                  bool alternating) {
   model::StepTensorType type = typeOf(weights.front());
@@ -249,13 +254,13 @@ event::ParameterOp Tiler::panels(StringRef name, ValueRange weights,
                 event::BlocksAttr::get(plan.context(), stored.getFormats(),
                                        outputs, inputs, alternating));
   return make(
-      name, weights, type.getElementType(),
+      name, weights, storedAs(type.getElementType()),
       event::PanelsAttr::get(plan.context(), outputs, inputs, alternating));
 }
 
 event::ParameterOp Tiler::table(StringRef name, Value weight) {
   model::StepTensorType type = typeOf(weight);
-  return make(name, weight, type.getElementType(),
+  return make(name, weight, storedAs(type.getElementType()),
               event::TableAttr::get(plan.context(), type.getDimension(0),
                                     type.getDimension(1)));
 }

@@ -89,15 +89,16 @@ void pack_segment(const PanelPart &part, const PanelSegment &segment,
   }
 }
 
-/// Adds `part.plus` to what a segment has filled.
+/// Adds `part.plus` to what a segment has filled with the bits of `Real`s.
+template <typename Real, typename Element>
 void add_constant(const PanelPart &part, const PanelSegment &segment,
-                  uint64_t k, uint32_t *panel) {
+                  uint64_t k, Element *panel) {
   if (part.plus == 0)
     return;
   for (uint64_t row = 0; row < k; ++row)
     for (uint64_t i = 0; i < segment.count; ++i) {
-      uint32_t &bits = panel[row * panel_lanes + segment.lane + i];
-      bits = std::bit_cast<uint32_t>(std::bit_cast<float>(bits) + part.plus);
+      Element &bits = panel[row * panel_lanes + segment.lane + i];
+      bits = std::bit_cast<Element>(std::bit_cast<Real>(bits) + part.plus);
     }
 }
 
@@ -118,7 +119,9 @@ void pack(const PanelLayout &layout, uint64_t first, uint64_t last,
                      layout.type),
           target);
       if constexpr (sizeof(Element) == sizeof(float))
-        add_constant(part, segment, layout.k, target);
+        add_constant<float>(part, segment, layout.k, target);
+      if constexpr (sizeof(Element) == sizeof(double))
+        add_constant<double>(part, segment, layout.k, target);
     }
 }
 
@@ -159,7 +162,9 @@ std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,
 
 void pack_panels(const PanelLayout &layout, uint64_t first, uint64_t last,
                  std::byte *destination) {
-  if (bytes_of(layout.type) == 4)
+  if (bytes_of(layout.type) == 8)
+    pack(layout, first, last, reinterpret_cast<uint64_t *>(destination));
+  else if (bytes_of(layout.type) == 4)
     pack(layout, first, last, reinterpret_cast<uint32_t *>(destination));
   else
     pack(layout, first, last, reinterpret_cast<uint16_t *>(destination));

@@ -58,14 +58,12 @@ PanelsForm::PanelsForm(const FormDescription &description, bool is_vector)
     : parts(description.parts), type(description.type), is_vector(is_vector),
       k(is_vector ? 1 : description.size("k")), n(description.size("n")),
       interleave(description.object.value("interleave", false)) {
-  if (type == DataType::F64 || type == DataType::I8)
-    description.fail(type == DataType::F64
-                         ? "is of dtype f64, which only constants have"
-                         : "is of dtype i8, which only blocks have");
+  if (type == DataType::I8)
+    description.fail("is of dtype i8, which only blocks have");
   if (is_vector)
     description.require_real();
   // Twice the lanes: two interleaved parts are each padded by themselves.
-  description.check_product({description.layers, k, n, 2 * panel_lanes, 4});
+  description.check_product({description.layers, k, n, 2 * panel_lanes, 8});
   check(description);
 }
 

@@ -44,11 +44,9 @@ private:
 TableForm::TableForm(const FormDescription &description)
     : type(description.type), rows(description.size("rows")),
       columns(description.size("columns")) {
-  if (type == DataType::F64 || type == DataType::I8)
-    description.fail(type == DataType::F64
-                         ? "is of dtype f64, which only constants have"
-                         : "is of dtype i8, which only blocks have");
-  description.check_product({description.layers, rows, columns, 4});
+  if (type == DataType::I8)
+    description.fail("is of dtype i8, which only blocks have");
+  description.check_product({description.layers, rows, columns, 8});
   if (description.parts.size() != 1 || description.parts[0].transposed ||
       description.parts[0].blocks.size != description.parts[0].blocks.stride ||
       description.parts[0].shape.size() != 2 ||

@@ -1,0 +1,166 @@
+"""Adapters that train beside a frozen model, against PEFT and PyTorch in F64.
+
+Every pair's gradients lie within 1e-5 of PyTorch's, in norm, or within twice the error
+of PyTorch's own F32 if that is larger; losses of 50 steps of AdamW within 1e-4. Losses
+and gradients are the same bits for other numbers of workers, for what emulated CUDA
+computes, and when a run is resumed. What a run saves has the names and shapes that PEFT
+gives the same adapter, and says the same of it.
+"""
+
+import argparse
+import json
+import os
+
+import programs
+from programs import expect, quickly, run
+from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
+
+# What of adapter_config.json has to be PEFT's.
+KEYS = ("peft_type", "task_type", "r", "lora_alpha", "use_rslora", "bias")
+
+
+def fails(command, text):
+    """One line that has the text, and a status of its own."""
+    result = run(command, check=False)
+    lines = result.stderr.splitlines()
+    expect(result.returncode == 1 and len(lines) == 1 and text in lines[0],
+           f"{command}: status {result.returncode}, {result.stderr!r}, expected one line with {text!r}")
+
+
+def read_json(path):
+    with open(path) as file:
+        return json.load(file)
+
+
+def shapes_of(path):
+    return {name: (kind, shape) for name, (kind, shape, _) in read_tensors(path).items()}
+
+
+def check_saved(folder, adapter, base):
+    """A checkpoint of the adapter that PEFT has saved in `adapter`."""
+    found, expected = (read_json(os.path.join(path, "adapter_config.json")) for path in (folder, adapter))
+    for key in KEYS:
+        expect(found[key] == expected[key], f"{folder}: {key} is {found[key]}, PEFT's {expected[key]}")
+    expect(sorted(found["target_modules"]) == sorted(expected["target_modules"]), f"{folder}: {found}")
+    expect(found["base_model_name_or_path"] == base, f"{folder}: beside {found['base_model_name_or_path']}")
+    weights = "adapter_model.safetensors"
+    expect(shapes_of(os.path.join(folder, weights)) == shapes_of(os.path.join(adapter, weights)),
+           f"{folder}: other tensors than PEFT's")
+    expect(not os.path.exists(os.path.join(folder, "model.safetensors")), f"{folder}: has the model's weights")
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    golden = Golden(arguments.adapter, "steps.json")
+    golden.write_tokens(path("tokens.u16"))
+
+    def compile_program(name, *flags):
+        run([arguments.batonc, arguments.folder, "--mode=train", f"--adapter={arguments.adapter}", "--quiet",
+             *quickly(arguments.flags), *flags, "-o", path(name)])
+        return path(name)
+
+    program = compile_program("program", "--dtype=f32")
+    count = 0
+
+    def train(*flags, program=program, out=None, begins=("--adapter", arguments.adapter)):
+        nonlocal count
+        count += 1
+        out = out or path(f"run-{count}")
+        result = run([program, "train", "--weights", arguments.folder, *begins, "--data", path("tokens.u16"),
+                      "--out", out, *golden.sequence, "--validation-fraction", 0, "--quiet", *flags])
+        return lines_of(result.stdout, "tokens_per_s")
+
+    def step(name, *flags, **program):
+        lines = train("--steps", 1, "--gradients", path(name), *flags, **program)
+        return lines[0], read_bytes(path(name))
+
+    def compare(line, name, what, bound=None):
+        error = abs(line["loss"] / golden["loss"] - 1)
+        expect(error < (bound or 1e-5), f"{what}: the loss is {line['loss']}, PyTorch's {golden['loss']}")
+        found, worst = read_tensors(path(name)), 0.0
+        expect(set(found) == set(golden["tensors"]), f"{what}: gradients of {sorted(found)}")
+        for tensor, _, error in gradient_errors(found, golden["tensors"]):
+            # The estimate may be a quarter too small.
+            allowed = bound or 0.75 * max(1e-5, 2 * golden["tensors"][tensor]["float32_error"])
+            expect(error <= allowed, f"{what}: {tensor} is off by {error:.2e}, allowed {allowed:.2e}")
+            worst = max(worst, error)
+        print(f"{what}: gradients of {len(found)} tensors, worst error {worst:.2e}")
+
+    line, first = step("one", *golden.batch, "--workers", 1)
+    compare(line, "one", "one batch")
+    check_saved(path("run-1/step-1"), arguments.adapter, os.path.abspath(arguments.folder))
+    for workers in (2, 5):
+        again, other = step("again", *golden.batch, "--workers", workers)
+        expect(again == line and other == first, f"{workers} workers: {again}, one has {line}")
+    parts, _ = step("parts", "--batch", 1, "--accumulate", len(golden["sequences"]))
+    compare(parts, "parts", "microbatches")
+
+    double = compile_program("double", "--dtype=f64")
+    exact, _ = step("exact", *golden.batch, program=double)
+    # Transformers computes rotary tables in F32.
+    compare(exact, "exact", "F64", bound=5e-6)
+
+    if arguments.cuda:
+        emulated = compile_program("emulated", "--dtype=f32", "--target=cuda:emulated", "--batch-invariant")
+        again, other = step("emulated-gradients", *golden.batch, program=emulated)
+        expect(again == line and other == first, f"emulated CUDA: {again}, the CPU has {line}")
+
+    if "losses" in golden:
+        settings = [*golden.batch, "--lr", 1e-3, "--lr-schedule", "constant", "--weight-decay", 0.1, "--clip", 1]
+        lines = train("--steps", 50, *settings, out=path("whole"))
+        for number, (line, loss) in enumerate(zip(lines, golden["losses"], strict=True), 1):
+            expect(abs(line["loss"] / loss - 1) < 1e-4,
+                   f"step {number}: the loss is {line['loss']}, PyTorch's {loss}")
+        print(f"50 steps of AdamW: {golden['losses'][0]:.3f} to {golden['losses'][-1]:.3f}")
+        train("--steps", 20, *settings, out=path("resumed"))
+        rest = train("--steps", 50, *settings, "--resume", out=path("resumed"), begins=())
+        expect(rest == lines[20:], "a run that is resumed has other losses")
+        for file in ("adapter_model.safetensors", "optimizer.safetensors"):
+            expect(read_bytes(path(f"whole/step-50/{file}")) == read_bytes(path(f"resumed/step-50/{file}")),
+                   f"a run that is resumed has another {file}")
+
+    # Random pairs: B is zero, so that the adapter changes nothing at first.
+    train("--steps", 1, *golden.batch, "--lr", 1e-9, begins=("--init-seed", 3), out=path("random"))
+    for name, (_, _, values) in read_tensors(path("random/step-1/adapter_model.safetensors")).items():
+        largest = max(map(abs, values))
+        expect(largest <= 2e-9 if ".lora_B." in name else 0.01 < largest <= 1, f"{name} begins with {largest}")
+
+    check_refusals(arguments, program, path)
+
+
+def check_refusals(arguments, program, path):
+    """One line each."""
+    train = [program, "train", "--data", path("tokens.u16"), "--out", path("refused"), "--steps", 1]
+    fails([*train], "give --weights with the model")
+    fails([*train, "--weights", arguments.folder, "--adapter", arguments.folder], "adapter_config.json")
+    fails([*train, "--weights", arguments.folder, "--adapter", arguments.adapter, "--init-seed", 1],
+          "give one of the two")
+    other = path("other")
+    os.mkdir(other)
+    config = read_json(os.path.join(arguments.adapter, "adapter_config.json"))
+    for key, value, text in (("r", config["r"] + 1, "r is"), ("lora_alpha", 99, "the factor"),
+                             ("target_modules", ["k_proj"], "target_modules is"), ("peft_type", "IA3", "LORA"),
+                             ("use_dora", True, "use_dora")):
+        with open(os.path.join(other, "adapter_config.json"), "w") as file:
+            json.dump(config | {key: value}, file)
+        fails([*train, "--weights", arguments.folder, "--adapter", other], text)
+    compile_ = [arguments.batonc, arguments.folder, "--mode=train", "-o", path("refused")]
+    for flag, text in (("lora:r=0", "out of range"), ("lora:r=many", "no whole number"), ("lora:alpha=-1", "above 0"),
+                       ("lora:targets=", "names no targets"), ("lora:targets=nothing_proj", "there is "),
+                       ("lora:rank=4", "is unknown"), ("ia3", "expected lora")):
+        fails([*compile_, f"--adapter={flag}"], text)
+    fails([arguments.batonc, arguments.folder, "--adapter=lora", "-o", path("refused")], "--mode=train")
+    # A folder of an adapter is no model's.
+    fails([program, "train", "--weights", arguments.adapter, "--data", path("tokens.u16"), "--out", path("refused"),
+           "--steps", 1], "adapter")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    parser.add_argument("--flag", dest="flags", action="append", default=[], help="for batonc")
+    parser.add_argument("--cuda", action="store_true", help="on emulated CUDA, too")
+    parser.add_argument("folder", help="of the model")
+    parser.add_argument("adapter", help="that PEFT has saved, with steps.json")
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))
