@@ -44,7 +44,7 @@ LogicalResult CrossEntropyOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(expectRank(*this, "the weight", getWeight(), 2)) ||
       failed(expectStatic(*this, "the weight", getWeight())) ||
-      failed(expectFloating(*this, "the weight", getWeight())))
+      failed(expectWeight(*this, "the weight", getWeight())))
     return failure();
   ArrayRef<int64_t> weight = shapeOf(getWeight());
   if (shapeOf(getX())[0] != kRows || shapeOf(getX())[1] != weight[1])
@@ -144,7 +144,7 @@ LogicalResult LinearInputGradientOp::verify() {
   if (failed(expectRowsByWidth(*this, getDy())) ||
       failed(expectRank(*this, "the weight", getWeight(), 2)) ||
       failed(expectStatic(*this, "the weight", getWeight())) ||
-      failed(expectFloating(*this, "the weight", getWeight())))
+      failed(expectWeight(*this, "the weight", getWeight())))
     return failure();
   ArrayRef<int64_t> dy = shapeOf(getDy()), weight = shapeOf(getWeight());
   if (dy[1] != weight[0])

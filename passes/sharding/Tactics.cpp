@@ -98,11 +98,22 @@ static LogicalResult shardHeads(Propagation &propagation, Operation *op,
   return propagation.seed(op, k, 1, axis, false);
 }
 
+/// Whether a linear is one of a low-rank pair beside one that is frozen: what
+/// ranks have of it follows from that.
+static bool isOfPair(LinearOp linear) {
+  return linear->getParentOfType<ProgramOp>()->hasAttr(kAdapter) &&
+         !isFrozen(linear.getWeight());
+}
+
 /// The linears that make a value element by element; nothing, and false, where
 /// something else takes part: a sum, or what is read elsewhere, too, is a
 /// stream of the model, not a layer's inside.
 static bool findMakers(Value value, SmallVectorImpl<Operation *> &makers) {
   Operation *op = value.getDefiningOp();
+  // An adapter's pair adds to what a linear makes.
+  if (auto linear = dyn_cast_or_null<LinearOp>(op);
+      linear && isOfPair(linear) && linear.getResidual())
+    return findMakers(linear.getResidual(), makers);
   if (isa_and_nonnull<LinearOp, GatedLinearOp>(op)) {
     makers.push_back(op);
     return true;
@@ -182,7 +193,8 @@ static LogicalResult shardTensor(Propagation &propagation, StringAttr axis) {
                    ? success()
                    : propagation.seed(op, embedding.getTable(), 0, axis, true);
     else if (auto linear = dyn_cast<LinearOp>(op);
-             linear && linear != projection && endsFeedForward(linear))
+             linear && linear != projection && !isOfPair(linear) &&
+             endsFeedForward(linear))
       seeded = propagation.seed(op, linear.getWeight(), 1, axis, false);
     // Experts with biases stay whole: a sum over ranks would add one each.
     else if (auto linear = dyn_cast<GroupedLinearOp>(op);
@@ -294,6 +306,9 @@ static LogicalResult shardParameters(Propagation &propagation,
                                      StringAttr axis) {
   WalkResult result = propagation.getProgram().walk([&](ParameterOp op) {
     Value value = op.getResult();
+    // What does not train each rank has, packed.
+    if (op.getFrozen())
+      return WalkResult::advance();
     int64_t dimension =
         chooseDimension(op.getType().getShape(), propagation.shardingsOf(value),
                         axis, propagation.getMesh());

@@ -262,9 +262,36 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         op.erase();
   }
 
+  /// What is quantised does not train, and has a body for each side of a product.
+  static LogicalResult checkQuantised(model::ProgramOp model) {
+    auto found = model.walk([](model::ParameterOp parameter) {
+      if (!isa<model::QuantizedType>(
+              model::typeOf(parameter).getElementType()))
+        return WalkResult::advance();
+      if (!parameter.getFrozen()) {
+        parameter.emitOpError() << "cannot be tiled: it is quantised, and "
+                                   "weights that train are floating-point "
+                                   "numbers";
+        return WalkResult::interrupt();
+      }
+      for (Operation *user : parameter->getUsers())
+        if (!isa<model::LinearOp, model::LinearInputGradientOp,
+                 model::EmbeddingOp, model::CrossEntropyOp,
+                 dist::LogitMaximumOp, dist::LogitSumsOp,
+                 dist::LossGradientsOp>(user)) {
+          user->emitOpError() << "cannot be tiled: its weight is quantised, "
+                                 "which in training only linears, embeddings "
+                                 "and the output projection read";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    return failure(found.wasInterrupted());
+  }
+
   /// The type that the model's matrices are to be multiplied in, f16 if any of
-  /// them is: what needs a loss scale needs it for all. Reports at a parameter
-  /// that is not f64 where others are.
+  /// them is: what needs a loss scale needs it for all. What is frozen is as it
+  /// is. Reports at a parameter that is not f64 where others are.
   static FailureOr<StringRef> computeType(model::ProgramOp model) {
     SmallVector<model::ParameterOp> wide, narrow;
     StringRef type = "f32";
@@ -274,7 +301,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
               .getElementType();
       if (element.isF64())
         wide.push_back(parameter);
-      else if (!element.isF32()) {
+      else if (!element.isF32() && !parameter.getFrozen()) {
         narrow.push_back(parameter);
         if (element.isF16())
           type = "f16";
@@ -354,7 +381,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
                                                 "balance_loss", "z_loss"}));
     if (Attribute recompute = model->getAttr("model.recompute"))
       program->setAttr("event.recompute", recompute);
-    if (Attribute adapter = model->getAttr("model.adapter"))
+    if (Attribute adapter = model->getAttr(model::kAdapter))
       program->setAttr("event.adapter", adapter);
     model.walk([&](Operation *op) {
       if (!isa<model::CrossEntropyOp, dist::LogitMaximumOp>(op))
@@ -371,6 +398,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
   }
 
   LogicalResult run(model::ProgramOp model) {
+    if (model.getTraining() && failed(checkQuantised(model)))
+      return failure();
     FailureOr<StringRef> compute = computeType(model);
     if (failed(compute))
       return failure();

@@ -178,7 +178,7 @@ LogicalResult Adapter::run() {
     return failure();
   SmallVector<StringRef> names(adapted.begin(), adapted.end());
   program->setAttr(
-      "model.adapter",
+      kAdapter,
       rewriter.getDictionaryAttr(
           {rewriter.getNamedAttr("kind", rewriter.getStringAttr("lora")),
            rewriter.getNamedAttr("rank", rewriter.getI64IntegerAttr(rank)),
