@@ -41,7 +41,9 @@ std::string Installation::compiler() const {
   return join(parent_path(parent_path(root)), "bin", "batonc");
 }
 
-std::string Installation::quantizer() const { return join(root, "quantize"); }
+std::string Installation::tool(const std::string &name) const {
+  return join(root, name);
+}
 
 std::string Installation::cpuLibrary() const {
   return join(root, "cpu-library.bc");

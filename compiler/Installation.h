@@ -29,8 +29,8 @@ struct Installation {
   std::string machineSpeed() const;
   /// batonc itself.
   std::string compiler() const;
-  /// What batonc quantize runs.
-  std::string quantizer() const;
+  /// What batonc quantize and batonc merge run.
+  std::string tool(const std::string &name) const;
   /// Bitcode of the CPU task library.
   std::string cpuLibrary() const;
   std::string cpuLibraryInF64() const;

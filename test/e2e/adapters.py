@@ -8,11 +8,12 @@ gives the same adapter, and says the same of it.
 """
 
 import argparse
+import glob
 import json
 import os
 
 import programs
-from programs import expect, quickly, run
+from programs import expect, quickly, rows_of, run
 from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 # What of adapter_config.json has to be PEFT's.
@@ -34,6 +35,11 @@ def read_json(path):
 
 def shapes_of(path):
     return {name: (kind, shape) for name, (kind, shape, _) in read_tensors(path).items()}
+
+
+def shapes_of_folder(folder):
+    return {name: shape for file in glob.glob(os.path.join(folder, "*.safetensors"))
+            for name, shape in shapes_of(file).items()}
 
 
 def check_saved(folder, adapter, base):
@@ -119,6 +125,8 @@ def test(arguments, scratch):
             expect(read_bytes(path(f"whole/step-50/{file}")) == read_bytes(path(f"resumed/step-50/{file}")),
                    f"a run that is resumed has another {file}")
 
+    check_merged(arguments, golden, path)
+
     # Random pairs: B is zero, so that the adapter changes nothing at first.
     train("--steps", 1, *golden.batch, "--lr", 1e-9, begins=("--init-seed", 3), out=path("random"))
     for name, (_, _, values) in read_tensors(path("random/step-1/adapter_model.safetensors")).items():
@@ -126,6 +134,28 @@ def test(arguments, scratch):
         expect(largest <= 2e-9 if ".lora_B." in name else 0.01 < largest <= 1, f"{name} begins with {largest}")
 
     check_refusals(arguments, program, path)
+
+
+def check_merged(arguments, golden, path):
+    """The merged checkpoint has the logits of the model with its adapter."""
+    merge = [arguments.batonc, "merge", arguments.adapter, "--model", arguments.folder, "-o"]
+    run([*merge, path("merged"), "--quiet"])
+    expect(shapes_of(path("merged/model.safetensors")) == shapes_of_folder(arguments.folder),
+           "merged: other tensors than the model's")
+    fails([*merge, path("merged")], "there already")
+    run([arguments.batonc, path("merged"), "--quiet", *quickly(arguments.flags), "-o", path("decoder")])
+    tokens = golden["sequences"][0][:-1]
+    run([path("decoder"), "logits", "--weights", path("merged"), "--tokens", ",".join(map(str, tokens)), "--out",
+         path("logits.npy")])
+    found, expected = (rows_of(read_bytes(name)) for name in
+                       (path("logits.npy"), os.path.join(arguments.adapter, "logits.npy")))
+    # Of 16-bit weights the sum is rounded, which PEFT's products apart are not.
+    rounds = any(kind != "F32" for kind, _ in shapes_of(path("merged/model.safetensors")).values())
+    largest = max(max(map(abs, row)) for row in expected)
+    worst = max(abs(a - b) for one, other in zip(found, expected, strict=True) for a, b in zip(one, other, strict=True))
+    bound = (0.05 if rounds else 2e-5) * largest
+    expect(worst <= bound, f"merged: logits differ by {worst:.2e}, allowed {bound:.2e}")
+    print(f"merged: logits differ by {worst / largest:.1e} of the largest")
 
 
 def check_refusals(arguments, program, path):

@@ -11,9 +11,9 @@
 #include "tools/batonc/compile_flags.h"
 #include "tools/batonc/errors.h"
 #include "tools/batonc/explain.h"
+#include "tools/batonc/installed_tool.h"
 #include "tools/batonc/names.h"
 #include "tools/batonc/pipeline.h"
-#include "tools/batonc/quantize.h"
 #include "tools/batonc/tune.h"
 
 #include <cstdio>
@@ -41,7 +41,9 @@ static int compileCommand(int argc, char **argv) {
       "such as a quantised one\nfrom the one that it was made of; see batonc "
       "compare --help.\n"
       "batonc quantize MODEL writes it with fewer bits a weight; see batonc "
-      "quantize --help."};
+      "quantize --help.\n"
+      "batonc merge ADAPTER makes one checkpoint of an adapter and its model; "
+      "see batonc merge --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -110,6 +112,8 @@ static int compileCommand(int argc, char **argv) {
 int main(int argc, char **argv) {
   if (argc > 1 && std::strcmp(argv[1], "quantize") == 0)
     return quantizeCommand(argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "merge") == 0)
+    return mergeCommand(argv + 1, argv[0]);
   baton::prepareProcess();
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);

@@ -7,6 +7,7 @@
 #ifndef BATON_TOOLS_QUANTIZE_CALIBRATION_H
 #define BATON_TOOLS_QUANTIZE_CALIBRATION_H
 
+#include "tools/command/command.h"
 #include "tools/quantize/importance.h"
 
 #include <cstdint>
@@ -26,9 +27,6 @@ struct CalibrationOptions {
   uint64_t windows = 32;
   bool quiet = false;
 };
-
-/// A step of it failed, and has said why on standard error.
-struct AlreadySaid {};
 
 /// Compiles, runs and reads what was measured. Throws Error or AlreadySaid.
 Importance calibrate(const CalibrationOptions &options);

@@ -8,10 +8,10 @@
 #include "runtime/error.h"
 #include "runtime/main/progress.h"
 #include "runtime/weights/message.h"
+#include "tools/command/command.h"
 #include "tools/quantize/calibration.h"
 #include "tools/quantize/quantize.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -276,28 +276,6 @@ static void end_on_signals() {
   }
 }
 
-static int fail(std::string message) {
-  for (char &letter : message)
-    if (letter == '\n' || letter == '\r')
-      letter = ' ';
-  std::fprintf(stderr, "error: %s\n", message.c_str());
-  return 1;
-}
-
-static std::string problem_of(const CLI::App &app,
-                              const CLI::ParseError &error) {
-  std::vector<std::string> names;
-  for (const CLI::Option *option : app.get_options())
-    for (const std::string &name : option->get_lnames())
-      names.push_back(name);
-  for (const std::string &unknown : app.remaining())
-    if (unknown.starts_with("--"))
-      return error.what() +
-             nearest_text(unknown.substr(2, unknown.find('=') - 2), names,
-                          "--");
-  return error.what();
-}
-
 int main(int argc, char **argv) {
   end_on_signals();
   CLI::App app{"batonc quantize writes a model whose weights have fewer bits: "
@@ -307,21 +285,8 @@ int main(int argc, char **argv) {
   app.footer(footer);
   QuantizeFlags flags;
   add_flags(app, flags);
-  try {
-    app.parse(argc, argv);
+  return run_command(app, argc, argv, [&] {
     const QuantizeOptions options = options_of(flags);
     report(run(options, flags), flags);
-    return 0;
-  } catch (const CLI::CallForHelp &) {
-    std::printf("%s", app.help().c_str());
-    return 0;
-  } catch (const CLI::ParseError &error) {
-    return fail(problem_of(app, error) + "; see batonc quantize --help");
-  } catch (const AlreadySaid &) {
-    return 1;
-  } catch (const std::bad_alloc &) {
-    return fail("out of memory");
-  } catch (const std::exception &error) {
-    return fail(error.what());
-  }
+  });
 }

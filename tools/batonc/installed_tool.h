@@ -1,7 +1,7 @@
-//===- quantize.h - batonc quantize ---------------------------------------===//
+//===- installed_tool.h - commands that are programs of their own ---------===//
 
-#ifndef BATON_TOOLS_BATONC_QUANTIZE_H
-#define BATON_TOOLS_BATONC_QUANTIZE_H
+#ifndef BATON_TOOLS_BATONC_INSTALLED_TOOL_H
+#define BATON_TOOLS_BATONC_INSTALLED_TOOL_H
 
 namespace baton::tools {
 
@@ -11,6 +11,9 @@ namespace baton::tools {
 /// to signals would stay.
 int quantizeCommand(char **argv, const char *tool);
 
+/// Likewise the program that merges (tools/merge).
+int mergeCommand(char **argv, const char *tool);
+
 } // namespace baton::tools
 
-#endif // BATON_TOOLS_BATONC_QUANTIZE_H
+#endif // BATON_TOOLS_BATONC_INSTALLED_TOOL_H

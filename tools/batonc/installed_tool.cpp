@@ -1,0 +1,39 @@
+//===- installed_tool.cpp - commands that are programs of their own -------===//
+
+#include "tools/batonc/installed_tool.h"
+
+#include "compiler/Installation.h"
+#include "tools/batonc/errors.h"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+using namespace baton;
+
+/// Replaces this process, with `own` before the command's arguments.
+static int become(const std::string &program, char **argv,
+                  std::vector<std::string> own) {
+  std::vector<char *> arguments = {argv[0]};
+  for (std::string &argument : own)
+    arguments.push_back(argument.data());
+  for (char **argument = argv + 1; *argument; ++argument)
+    arguments.push_back(*argument);
+  arguments.push_back(nullptr);
+  execv(program.c_str(), arguments.data());
+  return tools::fail(program + ": cannot be run: " + std::strerror(errno));
+}
+
+int tools::quantizeCommand(char **argv, const char *tool) {
+  const auto installation = compiler::Installation::ofTool(tool);
+  // It compiles, too, to calibrate.
+  return become(installation.tool("quantize"), argv,
+                {"--batonc=" + installation.compiler()});
+}
+
+int tools::mergeCommand(char **argv, const char *tool) {
+  return become(compiler::Installation::ofTool(tool).tool("merge"), argv, {});
+}
