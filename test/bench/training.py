@@ -309,4 +309,5 @@ def main():
         compare(arguments, config, folder, trainer, decoder, length, program)
 
 
-main()
+if __name__ == "__main__":
+    main()
