@@ -38,6 +38,13 @@ BATON_CONSTEXPR int64_t baton_product_scratch_bytes(int64_t columns) {
          (258 * 256 + 4 * 256 * 16 + 258 * ((columns + 15) / 16 * 16));
 }
 
+/// The same of linear_transposed, which packs sixteen panels.
+BATON_CONSTEXPR int64_t
+baton_linear_transposed_scratch_bytes(int64_t columns) {
+  return sizeof(Real) *
+         (258 * 256 + 16 * 256 * 16 + 258 * ((columns + 15) / 16 * 16));
+}
+
 /// Bytes of `scratch` that sequence_attention and its two adjoints
 /// need for tiles of up to
 /// `rows` rows: baton_attention_scratch_bytes, or blocks of 64 rows of two

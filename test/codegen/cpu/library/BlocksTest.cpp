@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/library/training.h"
 #include "test/codegen/cpu/library/BlocksProblem.h"
 #include "test/codegen/cpu/library/Support.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 struct Bodies {
   decltype(&baton_task_linear_q8_0) linear;
+  decltype(&baton_task_linear_transposed_q8_0) transposed;
   decltype(&baton_task_gated_linear_q8_0) gated;
   decltype(&baton_task_embedding_panels_q8_0) embedding;
 };
@@ -24,11 +26,13 @@ struct Bodies {
 Bodies bodies_of(std::string_view format) {
 #define BATON_BODIES_OF(NAME, BLOCK)                                           \
   if (format == #NAME)                                                         \
-    return {baton_task_linear_##NAME, baton_task_gated_linear_##NAME,          \
+    return {baton_task_linear_##NAME, baton_task_linear_transposed_##NAME,     \
+            baton_task_gated_linear_##NAME,                                    \
             baton_task_embedding_panels_##NAME};
   BATON_FOR_EACH_BLOCK(BATON_BODIES_OF)
 #undef BATON_BODIES_OF
-  return {baton_task_linear_mixed, nullptr, nullptr};
+  return {baton_task_linear_mixed, baton_task_linear_transposed_mixed, nullptr,
+          nullptr};
 }
 
 void expect_same_bits(const Buffer &found, const Buffer &expected,
@@ -82,6 +86,56 @@ TEST(Blocks, PanelsMayHaveSeveralFormats) {
       types.push_back(stored.type);
   expect_linears_agree(QuantisedWeight(types, 32, 512, all_formats(), 5), 512,
                        "mixed", random);
+}
+
+void expect_transposed_agree(const QuantisedWeight &weight, int64_t inputs,
+                             std::string_view format, Random &random) {
+  const int64_t outputs = static_cast<int64_t>(weight.numbers.size()) / inputs;
+  for (int64_t rows : {0, 1, 7, 20})
+    // Tiles that begin and end within blocks.
+    for (auto [first, columns] :
+         {std::pair<int64_t, int64_t>{0, inputs}, {16, 10}, {16, inputs - 16}}) {
+      if (columns < 1)
+        continue;
+      Buffer a = random.buffer(rows, outputs),
+             residual = random.buffer(rows, columns);
+      Buffer found(rows, columns), expected(rows, columns);
+      std::vector<float> scratch(
+          baton_linear_transposed_scratch_bytes(columns) / 4);
+      bodies_of(format).transposed(
+          found.data(), found.stride, a.data(), a.stride, weight.data(),
+          residual.data(), residual.stride, first, rows, columns, outputs,
+          inputs, scratch.data());
+      baton_task_product(expected.data(), expected.stride, a.data(), a.stride,
+                         1, weight.numbers.data() + first, inputs, 1, nullptr,
+                         residual.data(), residual.stride, rows, columns,
+                         outputs, scratch.data());
+      expect_same_bits(found, expected,
+                       std::string(format) + " of " + std::to_string(inputs));
+    }
+}
+
+TEST(Blocks, TransposedLinearsHaveTheBitsOfProducts) {
+  Random random(4);
+  for (const StoredFormat &stored : stored_formats) {
+    const int64_t block = stored_block(stored.type).elements;
+    // The depth is in pieces, and ends within a panel.
+    for (uint64_t outputs : {72, 264})
+      for (int64_t inputs : {block, 3 * block})
+        expect_transposed_agree(
+            QuantisedWeight({stored.type}, outputs, inputs, stored.format, 7),
+            inputs, stored.format, random);
+  }
+}
+
+TEST(Blocks, TransposedPanelsMayHaveSeveralFormats) {
+  Random random(5);
+  std::vector<DataType> types;
+  for (const StoredFormat &stored : stored_formats)
+    if (stored.type != DataType::IQ4_NL)
+      types.push_back(stored.type);
+  expect_transposed_agree(QuantisedWeight(types, 32, 512, all_formats(), 5),
+                          512, "mixed", random);
 }
 
 TEST(Blocks, GatedLinearsHaveTheBitsOfF32) {

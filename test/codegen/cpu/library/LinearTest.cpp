@@ -1,5 +1,6 @@
 //===- LinearTest.cpp - linear, gated linear and matmul bodies ------------===//
 
+#include "codegen/cpu/library/training.h"
 #include "test/codegen/cpu/library/Support.h"
 
 #include <algorithm>
@@ -92,6 +93,43 @@ TYPED_TEST(Linear, StoredMatricesGiveTheBitsOfPackedOnes) {
         expect_same_bits(out, packed);
         if (this->HasFatalFailure())
           FAIL() << "k " << k << " rows " << rows << " columns " << columns;
+      }
+}
+
+TYPED_TEST(Linear, TransposedOnesHaveTheBitsOfProducts) {
+  Random random(5);
+  for (int64_t depth : {1, 15, 16, 33, 300})
+    for (int64_t rows : {0, 1, 6, 13, 260})
+      for (int64_t inputs : {1, 16, 40, 100}) {
+        Buffer a = random.buffer(rows, depth), old = random.buffer(rows, inputs);
+        Weight<TypeParam> weight(random, depth, inputs);
+        const auto panels = weight.packed();
+        const oracle::Matrix numbers = weight.matrix();
+        std::vector<float> stored(depth * inputs);
+        for (int64_t d = 0; d < depth; ++d)
+          for (int64_t i = 0; i < inputs; ++i)
+            stored[d * inputs + i] = static_cast<float>(numbers.at(d, i));
+        // In tiles of columns; the residual is `out` in place.
+        Buffer out = old, expected = old;
+        std::vector<float> scratch(
+            baton_linear_transposed_scratch_bytes(32) / 4 + 1, Buffer::guard);
+        for (int64_t c = 0; c < inputs; c += 32) {
+          const int64_t columns = std::min<int64_t>(32, inputs - c);
+          TypeParam::linear_transposed(
+              out.row(0) + c, out.stride, a.data(), a.stride, panels.data(),
+              rows % 2 ? out.row(0) + c : nullptr, out.stride, c, rows, columns,
+              depth, inputs, scratch.data());
+          baton_task_product(expected.row(0) + c, expected.stride, a.data(),
+                             a.stride, 1, stored.data() + c, inputs, 1, nullptr,
+                             rows % 2 ? expected.row(0) + c : nullptr,
+                             expected.stride, rows, columns, depth,
+                             scratch.data());
+        }
+        EXPECT_EQ(scratch.back(), Buffer::guard) << "scratch overrun";
+        expect_same_bits(out, expected);
+        if (this->HasFatalFailure())
+          FAIL() << "depth " << depth << " rows " << rows << " inputs "
+                 << inputs;
       }
 }
 

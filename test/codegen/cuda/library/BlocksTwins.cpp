@@ -1,5 +1,6 @@
 //===- BlocksTwins.cpp - bodies on quantised weights ----------------------===//
 
+#include "codegen/cpu/library/training.h"
 #include "test/codegen/cpu/library/BlocksProblem.h"
 #include "test/codegen/cuda/library/Twins.h"
 
@@ -28,6 +29,29 @@ void expect_linear_agrees(const Twin<Function> &twin,
         return out;
       });
     }
+}
+
+template <typename Function>
+void expect_linear_transposed_agrees(const Twin<Function> &twin,
+                                     const std::vector<DataType> &types,
+                                     const char *formats) {
+  Random random(3);
+  // A panel has one format.
+  const int64_t outputs = types.size() > 1 ? 32 : 40, inputs = 512, first = 48,
+                columns = 100;
+  const QuantisedWeight weight(types, outputs, inputs, formats, 6);
+  const int64_t depth = outputs * static_cast<int64_t>(types.size());
+  std::vector<float> scratch(baton_linear_transposed_scratch_bytes(columns) /
+                             4);
+  for (int64_t rows : {0, 1, 9}) {
+    const Buffer a = random.buffer(rows, depth);
+    twin.agree([&](auto body) {
+      Buffer out(rows, columns);
+      body(out.data(), out.stride, a.data(), a.stride, weight.data(), nullptr,
+           0, first, rows, columns, depth, inputs, scratch.data());
+      return out;
+    });
+  }
 }
 
 template <typename Function>
@@ -66,6 +90,9 @@ const int32_t place[] = {7, 20};
 #define BATON_BLOCKS_TWINS(NAME, BLOCK)                                        \
   TWIN_TEST(baton_task_linear_##NAME) {                                        \
     expect_linear_agrees(twin, {DataType::BLOCK}, #NAME);                      \
+  }                                                                            \
+  TWIN_TEST(baton_task_linear_transposed_##NAME) {                             \
+    expect_linear_transposed_agrees(twin, {DataType::BLOCK}, #NAME);           \
   }                                                                            \
   TWIN_TEST(baton_task_gated_linear_##NAME) {                                  \
     expect_gated_linear_agrees(twin, DataType::BLOCK, #NAME);                  \
@@ -155,6 +182,11 @@ TWIN_TEST(baton_task_integer_linear_mixed) {
       "q8_0|q3_k|q4_k|q6_k");
 }
 
+TWIN_TEST(baton_task_linear_transposed_mixed) {
+  expect_linear_transposed_agrees(
+      twin, {DataType::Q8_0, DataType::Q4_K, DataType::Q6_K, DataType::NF4},
+      "q8_0|q4_k|q6_k|nf4");
+}
 TWIN_TEST(baton_task_linear_mixed) {
   std::vector<DataType> types;
 #define BATON_TYPE_OF(NAME, BLOCK) types.push_back(DataType::BLOCK);

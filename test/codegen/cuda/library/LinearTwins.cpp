@@ -1,5 +1,6 @@
 //===- LinearTwins.cpp - linear, gated linear and matmul bodies -----------===//
 
+#include "codegen/cpu/library/training.h"
 #include "test/codegen/cuda/library/Twins.h"
 
 using namespace baton::test;
@@ -73,6 +74,35 @@ void expect_gated_linear_agrees(const Twin<Function> &twin) {
   });
 }
 
+template <typename Type, typename Function>
+void expect_linear_transposed_agrees(const Twin<Function> &twin) {
+  Random random(6);
+  for_each_shape(random, [&](const Buffer &a, int64_t depth, int64_t inputs) {
+    const auto panels = Weight<Type>(random, depth, inputs).packed();
+    const int64_t first = inputs > 16 ? 16 : 0, columns = inputs - first;
+    const Buffer residual = random.buffer(a.rows, columns);
+    std::vector<float> scratch(baton_linear_transposed_scratch_bytes(columns) /
+                               4);
+    for (const float *added : {residual.data(), static_cast<const float *>(nullptr)})
+      twin.agree([&](auto body) {
+        Buffer out(a.rows, columns);
+        body(out.data(), out.stride, a.data(), a.stride, panels.data(), added,
+             residual.stride, first, a.rows, columns, depth, inputs,
+             scratch.data());
+        return out;
+      });
+  });
+}
+
+TWIN_TEST(baton_task_linear_transposed_f32) {
+  expect_linear_transposed_agrees<F32>(twin);
+}
+TWIN_TEST(baton_task_linear_transposed_bf16) {
+  expect_linear_transposed_agrees<BF16>(twin);
+}
+TWIN_TEST(baton_task_linear_transposed_f16) {
+  expect_linear_transposed_agrees<F16>(twin);
+}
 TWIN_TEST(baton_task_linear_f32) { expect_linear_agrees<F32>(twin); }
 TWIN_TEST(baton_task_linear_bf16) { expect_linear_agrees<BF16>(twin); }
 TWIN_TEST(baton_task_linear_f16) { expect_linear_agrees<F16>(twin); }
