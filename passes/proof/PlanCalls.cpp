@@ -395,6 +395,19 @@ PlanVerifier::touchedBy(PhaseOp phase, CallOp call,
                        touched->isExact && !bodies::isPartial(operand.role)};
 }
 
+/// Whether a call reads only what its task has written in calls before it: what
+/// was there before the task is nothing to it.
+bool PlanVerifier::readsOwnWrites(const CallsOfPhase &before,
+                                  const TouchedByCall &touched) {
+  RelationMemo &memo = plan.relations();
+  KnownRelation open = touched.elements;
+  for (const TouchedByCall &earlier : before.touched)
+    if (earlier.isWritten && earlier.isExact &&
+        earlier.buffer == touched.buffer)
+      open = memo.subtract(open, earlier.elements);
+  return memo.isEmpty(open);
+}
+
 LogicalResult PlanVerifier::verifyRegion(PhaseOp phase, CallOp call,
                                          const bodies::Region &region,
                                          const TouchedByCall &touched) {
@@ -695,6 +708,7 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
     for (const bodies::WeightExtent &read : bodies::weightsOf(call))
       if (failed(verifyWeight(phase, call, read)))
         return failure();
+    SmallVector<TouchedByCall> ofCall;
     for (const bodies::Region &region : regions) {
       Attribute pointer = call.getOperands_()[region.operand];
       if (isa<ScratchAttr>(pointer) &&
@@ -703,11 +717,17 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
       if (!isa<AddressAttr>(pointer))
         continue;
       FailureOr<TouchedByCall> touched = touchedBy(phase, call, region);
-      if (failed(touched) ||
-          failed(verifyRegion(phase, call, region, *touched)))
+      if (failed(touched))
         return failure();
-      calls.touched.push_back(*touched);
+      if (touched->isRead && !touched->isWritten &&
+          readsOwnWrites(calls, *touched))
+        touched->isRead = false;
+      if (failed(verifyRegion(phase, call, region, *touched)))
+        return failure();
+      ofCall.push_back(*touched);
     }
+    // What a call writes is there for the next one.
+    calls.touched.append(ofCall.begin(), ofCall.end());
   }
   return success();
 }

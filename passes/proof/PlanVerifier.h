@@ -131,6 +131,7 @@ private:
   };
   mlir::FailureOr<TouchedByCall> touchedBy(PhaseOp phase, event::CallOp call,
                                            const bodies::Region &region);
+  bool readsOwnWrites(const CallsOfPhase &before, const TouchedByCall &touched);
   mlir::LogicalResult verifyRegion(PhaseOp phase, event::CallOp call,
                                    const bodies::Region &region,
                                    const TouchedByCall &touched);

@@ -30,9 +30,11 @@ linear(Real *out, int64_t out_stride, const Real *__restrict x,
   auto finish = [&](const Real *products, int64_t products_stride,
                     int64_t first_row, int64_t block_rows, int64_t first_panel,
                     int64_t width) BATON_INLINE_LAMBDA {
-    for (int64_t panel = 0; panel < width; ++panel)
-      end(products + panel * lanes, products_stride, first_row, block_rows,
-          (first_panel + panel) * lanes);
+    // Row by row: rows of the result are often pages apart.
+    for (int64_t row = 0; row < block_rows; ++row)
+      for (int64_t panel = 0; panel < width; ++panel)
+        end(products + row * products_stride + panel * lanes, products_stride,
+            first_row + row, 1, (first_panel + panel) * lanes);
   };
 
   if (rows > tile_rows) {

@@ -255,11 +255,6 @@ multiply_piece(ProductSpace space, LeftSide left, Right right, int64_t rows,
           store(all_sums + panel * sums_stride + (row + i) * lanes,
                 sum[i][panel]);
       }
-      if (is_last)
-        for (int panel = 0; panel < Panels; ++panel)
-          for (int64_t row = 0; row < rows; ++row)
-            finish(row, first + panel * lanes, width_of(panel),
-                   load(all_sums + panel * sums_stride + row * lanes));
     };
     const int64_t end = group + group_width;
     int64_t column = group;
@@ -269,6 +264,12 @@ multiply_piece(ProductSpace space, LeftSide left, Right right, int64_t rows,
     for (; column < end; column += lanes)
       multiply.template operator()<1>(column);
   }
+  // Row by row: rows of the result are often pages apart.
+  if (is_last)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; column += lanes)
+        finish(row, column, columns - column < lanes ? columns - column : lanes,
+               load(space.sums + column * blocks * tile_rows + row * lanes));
 }
 
 /// All pieces, of any number of rows; of no depths one, in which chains end

@@ -53,6 +53,28 @@ static void callForRows(PhaseBuilder &phase, const Trainable &weight,
                .residualStride = task.residualStride});
 }
 
+/// The frozen linear that a pair of an adapter adds to, if nothing else reads
+/// it: its products are made where the pair's are, a tile after the other, and
+/// never go to memory and back.
+static model::LinearOp addendOf(model::LinearOp pair) {
+  auto frozen = pair.getResidual()
+                    ? pair.getResidual().getDefiningOp<model::LinearOp>()
+                    : model::LinearOp();
+  if (!frozen || !frozen->hasOneUse() || !model::isFrozen(frozen.getWeight()) ||
+      model::isFrozen(pair.getWeight()) || frozen.getResidual() ||
+      frozen->getBlock() != pair->getBlock())
+    return {};
+  return frozen;
+}
+
+/// Whether an adapter's pair computes it.
+static bool isAddend(model::LinearOp op) {
+  if (!op->hasOneUse())
+    return false;
+  auto pair = dyn_cast<model::LinearOp>(*op->user_begin());
+  return pair && addendOf(pair) == op;
+}
+
 /// Adjoints are of linears without.
 static LogicalResult expectPlain(model::LinearOp op) {
   if (op.getNorm() == model::Norm::identity &&
@@ -62,11 +84,39 @@ static LogicalResult expectPlain(model::LinearOp op) {
                              "activations are ops of their own";
 }
 
+/// The frozen linear's product on a pair's tile, before the pair's is added.
+static LogicalResult callAddend(model::LinearOp op, PhaseBuilder &phase,
+                                const ProductTiles &tiles, LinearTask task,
+                                Tiler &tiler) {
+  View x = tiler.viewOf(op.getX());
+  if (failed(expectLinearInput(op, x)))
+    return failure();
+  const std::string name = nameOf(op);
+  auto input =
+      readLinearInput(op, op.getWeight(), phase, x, tiles.rows, name, tiler);
+  if (failed(input))
+    return failure();
+  task.input = *input;
+  task.bias = vectorWeight(name + ".bias", op.getBias(), tiler)
+                  .tile(phase, 1, tiles.width);
+  task.residual = phase.null();
+  task.residualStride = phase.integer(0);
+  task.depth = phase.integer(typeOf(op.getX()).getDimension(1));
+  callForPanels(op, phase,
+                tiler.panels(name + ".weight", op.getWeight(),
+                             /*alternating=*/false),
+                tiles.width, task);
+  return success();
+}
+
 static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
+  if (isAddend(op))
+    return success();
   View x = tiler.viewOf(op.getX()), residual;
   if (failed(expectLinearInput(op, x)))
     return failure();
-  if (op.getResidual()) {
+  model::LinearOp addend = addendOf(op);
+  if (op.getResidual() && !addend) {
     residual = tiler.viewOf(op.getResidual());
     if (failed(expectRows(op, "the residual", residual)))
       return failure();
@@ -117,6 +167,12 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
   task.outStride = phase.stride(out, 0);
   task.rows = tiles.rows.count(phase);
   task.columns = tiles.count(phase);
+  if (addend) {
+    if (failed(callAddend(addend, phase, tiles, task, tiler)))
+      return failure();
+    task.residual = task.out;
+    task.residualStride = task.outStride;
+  }
   task.depth = phase.integer(typeOf(op.getX()).getDimension(1));
   if (trained)
     callForRows(phase, *trained, rows, tiles.width, task);
