@@ -75,11 +75,15 @@ std::vector<MemoryNeeds> memory_needs(const Metadata &metadata) {
 
 /// Of a program that trains: what its memory is for, in bytes, by name.
 /// Activations are what has none.
-std::map<std::string, uint64_t> training_memory(const Metadata &metadata) {
+std::map<std::string, uint64_t> training_memory(const Metadata &metadata,
+                                                const MemoryNeeds &needs) {
   std::map<std::string, uint64_t> result;
   for (const nlohmann::json &storage : metadata.json.at("storages"))
     result[storage.value("use", "activations")] +=
         storage.at("bytes").get<uint64_t>();
+  // What is frozen beside an adapter is packed, as in programs that decode.
+  if (needs.weights)
+    result["frozen"] = needs.weights;
   return result;
 }
 
@@ -109,10 +113,10 @@ Json member(const Metadata &metadata, const char *name) {
   return found == metadata.json.end() ? Json() : Json(*found);
 }
 
-/// What a program that trains computes again, or null.
-Json recompute_of(const Metadata &metadata) {
+/// What a program that trains says of itself by this name, or null.
+Json training_member(const Metadata &metadata, const char *name) {
   Json training = member(metadata, "training");
-  return training.is_object() ? training.value("recompute", Json()) : Json();
+  return training.is_object() ? training.value(name, Json()) : Json();
 }
 
 /// "name value, name value" of an object's scalars, but for those left out.
@@ -347,7 +351,15 @@ void print_text(const Metadata &metadata) {
   Table summary;
   summary.add({"model", scalars_text(model, {"name"})});
   summary.add({"target", scalars_text(member(metadata, "target"), {})});
-  if (Json recompute = recompute_of(metadata); recompute.is_object())
+  if (Json adapter = training_member(metadata, "adapter");
+      adapter.is_object()) {
+    std::string targets;
+    for (const Json &target : adapter.at("targets"))
+      targets += " " + plain_text(target);
+    summary.add({"adapter", scalars_text(adapter, {}) + ", targets" + targets});
+  }
+  if (Json recompute = training_member(metadata, "recompute");
+      recompute.is_object())
     summary.add({"recompute", scalars_text(recompute, {})});
   if (!metadata.device.is_null())
     summary.add({"launch", launch_text(metadata.device)});
@@ -379,12 +391,13 @@ void print_text(const Metadata &metadata) {
   if (pipeline)
     text += pipeline_text(pipeline_json(*pipeline));
   Table memory({1});
-  std::map<std::string, uint64_t> uses = training_memory(metadata);
+  std::map<std::string, uint64_t> uses = training_memory(metadata, needs);
   if (pipeline || stages.size() > 1) {
     // Of each stage it is said apart.
   } else if (trains(metadata)) {
     for (auto [use, what] :
-         {std::pair<const char *, const char *>{"parameter", "weights"},
+         {std::pair<const char *, const char *>{"frozen", "frozen weights"},
+          {"parameter", "weights"},
           {"gradient", "gradients"},
           {"optimizer", "optimizer's states"},
           {"exchange", "for exchanges"},
@@ -458,7 +471,7 @@ void print_json(const Metadata &metadata) {
     result["stages"].push_back({{"memory", memory_json(stages[place])}});
   const std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
   if (trains(metadata) && !pipeline)
-    result["training_memory"] = training_memory(metadata);
+    result["training_memory"] = training_memory(metadata, stages.front());
   for (const char *name : {"mesh", "collectives"})
     if (Json value = member(metadata, name); !value.is_null())
       result[name] = std::move(value);
@@ -466,8 +479,9 @@ void print_json(const Metadata &metadata) {
     result["pipeline"] = pipeline_json(*pipeline);
   if (trains(metadata))
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
-  if (Json recompute = recompute_of(metadata); recompute.is_object())
-    result["recompute"] = std::move(recompute);
+  for (const char *name : {"adapter", "recompute"})
+    if (Json value = training_member(metadata, name); value.is_object())
+      result[name] = std::move(value);
   result["proof"] = std::move(proof);
   result["costs"] = member(metadata, "costs");
   print(result.dump() + "\n");
