@@ -118,6 +118,41 @@ TEST_F(RunFolderTest, SavesAndResumes) {
   EXPECT_EQ(warnings_of_resume(10), "");
 }
 
+TEST_F(RunFolderTest, OfAnAdapterThereIsNoModel) {
+  Adapter adapter;
+  adapter.rank = 8;
+  adapter.alpha = 12;
+  adapter.stabilized = true;
+  adapter.targets = {"down_proj", "q_proj"};
+  adapter.base = "/models/one";
+  {
+    RunFolder written(run, model, 0, RunStart::New, adapter);
+    save(written, 5);
+  }
+  EXPECT_EQ(names(run / "step-5"),
+            (std::set<std::string>{"adapter_config.json",
+                                   "adapter_model.safetensors",
+                                   "checksums.json", "optimizer.safetensors",
+                                   "state.json", "tokenizer.json"}));
+  const ResumePoint point = resume(run);
+  ASSERT_TRUE(point.adapter);
+  EXPECT_EQ(point.adapter->base, "/models/one");
+  EXPECT_EQ(point.adapter->factor(), 12 / std::sqrt(8.0));
+  EXPECT_NO_THROW(adapter.expect(*point.adapter, point.folder));
+  EXPECT_EQ(point.weights.find({"w"}).tensor->shape[0], 1000u);
+  // Another alpha that comes to the same factor is the same adapter.
+  Adapter other = adapter;
+  other.stabilized = false;
+  other.alpha = 8 * adapter.factor();
+  EXPECT_NO_THROW(adapter.expect(other, point.folder));
+  other.targets = {"q_proj"};
+  expect_contains(error_of([&] { adapter.expect(other, point.folder); }),
+                  "target_modules is q_proj, but the program was compiled for "
+                  "down_proj, q_proj");
+  expect_contains(error_of([&] { Checkpoint::open(point.folder); }),
+                  "batonc merge");
+}
+
 TEST_F(RunFolderTest, TheModelsFolderMayChange) {
   RunFolder written = opened();
   fs::remove_all(model);

@@ -63,7 +63,7 @@ void check(const std::vector<Part> &parts, uint64_t k, bool interleave,
         expected[(panel * k + inner) * 16 + lane] = weight(part, output, inner);
       }
 
-  std::vector<uint32_t> packed(expected.size());
+  std::vector<uint64_t> packed(expected.size());
   auto *bytes = reinterpret_cast<std::byte *>(packed.data());
   // In two pieces, as parallel jobs do.
   pack_panels(layout, 0, panels / 2, bytes);
@@ -78,7 +78,8 @@ void check(const std::vector<Part> &parts, uint64_t k, bool interleave,
 
 constexpr DataType sources[] = {DataType::F32, DataType::F16, DataType::BF16,
                                 DataType::F64};
-constexpr DataType targets[] = {DataType::F32, DataType::F16, DataType::BF16};
+constexpr DataType targets[] = {DataType::F32, DataType::F16, DataType::BF16,
+                                DataType::F64};
 
 TEST(Packing, OddSizes) {
   for (uint64_t n : {1, 15, 16, 17, 33, 48})

@@ -278,7 +278,7 @@ TEST_F(ParametersTest, RefusesMalformedDescriptions) {
   };
   expect_contains(refuse_change("/kind", "matrix"), "\"matrix\"");
   expect_contains(refuse_change("/dtype", "f8"), "\"f8\"");
-  expect_contains(refuse_change("/dtype", "f64"), "dtype f64");
+  expect_contains(refuse_change("/dtype", "i8"), "dtype i8");
   expect_contains(refuse_change("/k", 3), "does not fit");
   expect_contains(refuse_change("/n", 5), "parts of 4 outputs");
   expect_contains(refuse_change("/n", 3), "does not fit");
