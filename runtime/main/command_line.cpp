@@ -262,6 +262,9 @@ void add_training_results(CLI::App &command, TrainOptions &options) {
 /// How a run runs.
 void add_training_run(CLI::App &command, TrainOptions &options) {
   add_memory_check(command, options.run);
+  command.add_flag("--no-cache", options.run.no_cache,
+                   "Neither read nor write the packed weights of an adapter's "
+                   "model beside its checkpoint");
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out, which "
                    "has the model's weights and files");

@@ -12,8 +12,8 @@ Parameters frozen_weights(const TrainingRun &run,
   const nlohmann::json &description = run.metadata.json;
   const uint32_t rank = communicator ? communicator->rank() : 0;
   if (!run.base)
-    return Parameters::random(description, run.options.init_seed.value_or(0), 1,
-                              rank);
+    return Parameters::random(description, run.options.init_seed.value_or(0),
+                              chosen_workers(run.options.run), rank);
   Progress progress("loading weights", run.options.run.quiet || rank != 0);
   LoadOptions load;
   load.rank = rank;

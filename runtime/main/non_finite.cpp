@@ -2,10 +2,9 @@
 
 #include "runtime/main/non_finite.h"
 
-#include "runtime/main/frozen_weights.h"
-
 #include "runtime/execute/execution.h"
 #include "runtime/execute/written_values.h"
+#include "runtime/main/frozen_weights.h"
 #include "runtime/main/still_steps.h"
 #include "runtime/main/training_run.h"
 #include "runtime/train/step_inputs.h"
