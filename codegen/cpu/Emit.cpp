@@ -70,7 +70,8 @@ emit(ArrayRef<plan::ProgramLayout> layouts, bool isTable, StringRef metadata,
                         : first->hasAttr("event.stages")
                             ? "baton_make_decoding_stage"
                             : "baton_make_stage_execution",
-                        first->hasAttr("event.batch"));
+                        first->hasAttr("event.batch"),
+                        first->hasAttr("event.longest_sequence"));
   ProgramTypes types(context);
   CalledBodies called(*module);
   std::vector<std::string> symbols;

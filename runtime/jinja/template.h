@@ -24,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace baton::jinja {
 
@@ -52,6 +53,12 @@ struct RenderOptions {
   uint32_t most_depth = 1000;
 };
 
+/// Bytes of a text: first ... end - 1.
+struct TextSpan {
+  size_t first, end;
+  bool operator==(const TextSpan &) const = default;
+};
+
 /// A parsed template. Copies share it, and threads may render at once.
 class Template {
 public:
@@ -59,9 +66,12 @@ public:
   static Template parse(std::string_view text, std::string name);
 
   /// The context is an object. Throws TemplateError, also where a limit is
-  /// passed.
+  /// passed. `generated` gets what each {% generation %} block has rendered, in
+  /// order; then such a block has to stand where its place in the text is
+  /// known: in no macro, and in no block that is set, called or filtered.
   std::string render(const nlohmann::ordered_json &context,
-                     const RenderOptions &options = {}) const;
+                     const RenderOptions &options = {},
+                     std::vector<TextSpan> *generated = nullptr) const;
 
 private:
   struct Parsed;

@@ -3,14 +3,14 @@
 #include "runtime/main/run_settings.h"
 
 #include "runtime/main/plain_text.h"
-#include "runtime/weights/hash.h"
 
 namespace baton {
 
 nlohmann::json run_settings(const TrainOptions &options,
                             const OptimizerNumbers &optimizer,
-                            const Dataset &dataset) {
-  return {{"--steps", options.steps},
+                            const nlohmann::json &data) {
+  nlohmann::json settings = {
+          {"--steps", options.steps},
           {"--batch", options.batch},
           {"--seq", options.sequence},
           {"--accumulate", options.accumulate},
@@ -22,10 +22,9 @@ nlohmann::json run_settings(const TrainOptions &options,
           {"--warmup", options.warm_up},
           {"--set", optimizer.text()},
           {"--clip", options.clip},
-          {"--validation-fraction", options.validation_fraction},
-          // The same data may lie somewhere else.
-          {"tokens of --data", dataset.size()},
-          {"samples of --data", hash_text(dataset.sampled_hash())}};
+          {"--validation-fraction", options.validation_fraction}};
+  settings.update(data);
+  return settings;
 }
 
 std::string changed_settings(const nlohmann::json &before,

@@ -45,9 +45,8 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
     throw NonFiniteStep(step + 1, NonFiniteStep::Number::GradientNorm);
   Clock::time_point now = Clock::now();
   double seconds = std::chrono::duration<double>(now - started).count();
-  const BatchShape &shape = run.batches.shape();
   report = {step + 1, loss, norm, learning_rate(run.schedule, step),
-            double(shape.sequences_per_step() * shape.length) / seconds};
+            double(run.batches.tokens(step)) / seconds};
   report.loss_parts = losses.parts();
   report.skipped = skips;
   if (scale.is_dynamic())

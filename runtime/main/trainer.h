@@ -5,12 +5,14 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/main/training_run.h"
+#include "runtime/train/event_file.h"
 #include "runtime/train/loss_history.h"
 #include "runtime/train/step_inputs.h"
 #include "runtime/train/step_log.h"
 #include "runtime/train/step_losses.h"
 
 #include <chrono>
+#include <optional>
 
 namespace baton {
 
@@ -18,10 +20,13 @@ namespace baton {
 struct StepResults {
   StepLog log;
   LossHistory history;
+  std::optional<EventFile> events;
 
   void add(const StepReport &finished) {
     log.add(finished);
     history.add(finished);
+    if (events)
+      events->add(finished);
   }
 };
 
