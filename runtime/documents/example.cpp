@@ -24,6 +24,8 @@ Json parse_line(std::string_view line) {
       return !is_deep;
     });
   } catch (const Json::parse_error &failure) {
+    if (is_deep)
+      throw Error("nests absurdly");
     throw Error("is no JSON, from byte " + std::to_string(failure.byte) +
                 " of the line on");
   }

@@ -59,7 +59,7 @@ public:
     bool bytes = false;
     /// Null: there is no chat template.
     const Conversation *conversation = nullptr;
-    std::optional<int32_t> end_of_text;
+    std::optional<int32_t> end_of_text = {};
     LossOn loss_on = LossOn::Completions;
   };
   explicit ExampleEncoder(const Options &options);

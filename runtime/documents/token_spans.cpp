@@ -70,9 +70,13 @@ std::vector<jinja::TextSpan> token_spans(
     }
     const size_t first = before(span.first);
     size_t end = before(span.end);
-    // One that goes on behind the end has a part in it.
-    if (places && end < tokens.size() && (*places)[end].first < span.end)
-      ++end;
+    // One that goes on behind the end has a part in it; one that stands for
+    // nothing, where the next text begins, has none.
+    if (places)
+      end = static_cast<size_t>(
+          std::ranges::lower_bound(*places, span.end, {},
+                                   &jinja::TextSpan::first) -
+          places->begin());
     if (!places && span.end == text.size())
       end = tokens.size();
     result.push_back({first, std::max(first, end)});
