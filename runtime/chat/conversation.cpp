@@ -230,11 +230,10 @@ std::string Conversation::try_out(const Json &messages,
   }
 }
 
-std::string Conversation::render(const Json &messages, const Json &tools,
-                                 const Json &arguments,
-                                 bool add_generation_prompt,
-                                 std::vector<jinja::TextSpan> *generated)
-    const {
+std::string
+Conversation::render(const Json &messages, const Json &tools,
+                     const Json &arguments, bool add_generation_prompt,
+                     std::vector<jinja::TextSpan> *generated) const {
   Json variables = arguments;
   variables["messages"] = messages;
   // As Transformers has it, tools that are not there are none.
@@ -307,8 +306,7 @@ Conversation::Json Conversation::adapt(const ConversationInput &input) const {
 }
 
 bool Conversation::marks_answers() const {
-  for (size_t at = 0;
-       (at = source.text.find("{%", at)) != std::string::npos;) {
+  for (size_t at = 0; (at = source.text.find("{%", at)) != std::string::npos;) {
     at = source.text.find_first_not_of("-+ \t\r\n", at + 2);
     if (at != std::string::npos &&
         std::string_view(source.text).substr(at).starts_with("generation"))

@@ -1,4 +1,5 @@
-//===- data_report.cpp - what a run's documents are -------------------------===//
+//===- data_report.cpp - what a run's documents are
+//-------------------------===//
 
 #include "runtime/documents/data_report.h"
 
@@ -111,17 +112,19 @@ std::string data_report_text(const Json &report) {
             how_many(number(report, "too_long"), "document") + "; " +
             how_many(cut, "token") + " of them left out\n";
   else if (const uint64_t split = number(report, "too_long"))
-    text += "  longer than a sequence, and split: " +
-            how_many(split, "document") + "\n";
+    text +=
+        "  longer than a sequence, and split: " + how_many(split, "document") +
+        "\n";
   if (const uint64_t separated = number(report, "separated"))
     text += "  conversations of which each answer is a document: " +
             std::to_string(separated) + "\n";
   if (const uint64_t without = number(report, "without_targets"))
-    text += "  left out, without a target: " +
-            how_many(without, "document") + "\n";
+    text +=
+        "  left out, without a target: " + how_many(without, "document") + "\n";
   if (const uint64_t bad = number(report, "bad_lines"))
-    text += "  left out, bad: " + how_many(bad, "line") + "; the first: " +
-            report.at("first_bad_line").get<std::string>() + "\n";
+    text += "  left out, bad: " + how_many(bad, "line") +
+            "; the first: " + report.at("first_bad_line").get<std::string>() +
+            "\n";
   return text;
 }
 

@@ -1,4 +1,5 @@
-//===- data_report.h - what a run's documents are ---------------------------===//
+//===- data_report.h - what a run's documents are
+//---------------------------===//
 
 #ifndef BATON_RUNTIME_DOCUMENTS_DATA_REPORT_H
 #define BATON_RUNTIME_DOCUMENTS_DATA_REPORT_H

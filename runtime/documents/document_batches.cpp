@@ -1,4 +1,5 @@
-//===- document_batches.cpp - sequences of whole documents -----------------===//
+//===- document_batches.cpp - sequences of whole documents
+//-----------------===//
 
 #include "runtime/documents/document_batches.h"
 
@@ -75,8 +76,7 @@ DocumentBatches::DocumentBatches(const DocumentSet &documents,
   validation = packed(all);
 }
 
-PackedDocuments
-DocumentBatches::packed(std::span<const uint32_t> order) const {
+PackedDocuments DocumentBatches::packed(std::span<const uint32_t> order) const {
   PackedDocuments result;
   auto add = [&](auto &&items, size_t first) {
     for (uint32_t item : items)
@@ -90,8 +90,8 @@ DocumentBatches::packed(std::span<const uint32_t> order) const {
   }
   for (size_t first = 0; first < order.size(); first += packed_together) {
     std::vector<uint32_t> rows;
-    for (uint32_t document : order.subspan(
-             first, std::min(packed_together, order.size() - first)))
+    for (uint32_t document :
+         order.subspan(first, std::min(packed_together, order.size() - first)))
       rows.push_back(documents.rows(document));
     for (const std::vector<uint32_t> &bin :
          pack(rows, static_cast<uint32_t>(batch.length)))
@@ -179,10 +179,10 @@ void DocumentBatches::fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
       sum += documents.targets(document);
   const uint64_t rows = batch.rows / part.count;
   for (uint64_t row = 0; row < rows; ++row)
-    fill_row(row,
-             sequence(first + microbatch * batch.rows + part.index * rows +
-                      row),
-             1 / static_cast<float>(sum), tokens, targets, positions, weights);
+    fill_row(
+        row,
+        sequence(first + microbatch * batch.rows + part.index * rows + row),
+        1 / static_cast<float>(sum), tokens, targets, positions, weights);
 }
 
 uint64_t DocumentBatches::validation_batches() const {

@@ -1,7 +1,8 @@
-//===- document_batches.h - sequences of whole documents -------------------===//
+//===- document_batches.h - sequences of whole documents
+//-------------------===//
 //
-// An epoch's documents (document_order.h) are packed, 4096 of them at a time, to
-// sequences of T tokens (packing.h), and the sequences are shuffled. In a
+// An epoch's documents (document_order.h) are packed, 4096 of them at a time,
+// to sequences of T tokens (packing.h), and the sequences are shuffled. In a
 // sequence each document begins at position 0 and sees nothing of the others;
 // rows behind the last one are each a document of one token without weight. A
 // step's loss is the mean over its targets.
@@ -43,8 +44,8 @@ struct PackedDocuments {
 
   uint64_t size() const { return begins.size() - 1; }
   std::span<const uint32_t> sequence(uint64_t number) const {
-    return std::span(documents)
-        .subspan(begins[number], begins[number + 1] - begins[number]);
+    return std::span(documents).subspan(begins[number],
+                                        begins[number + 1] - begins[number]);
   }
 };
 
@@ -53,8 +54,8 @@ class DocumentBatches final : public Batches {
 public:
   /// The last documents of each file, `validation_fraction` of them, rounded,
   /// are set aside, but at least one when the fraction is not 0 and there are
-  /// two. Throws Error for shapes that Batches refuses, and where no document is
-  /// left to train with.
+  /// two. Throws Error for shapes that Batches refuses, and where no document
+  /// is left to train with.
   DocumentBatches(const DocumentSet &documents, const BatchShape &shape,
                   const BatchOrigin &origin, double validation_fraction,
                   Packing packing);

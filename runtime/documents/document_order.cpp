@@ -25,8 +25,8 @@ order_of_epoch(const std::vector<WeightedDocuments> &files, uint64_t seed,
     const uint64_t key = mix(mix(seed) + mix(number + 1));
     for (uint64_t place = begin_of(epoch); place < begin_of(epoch + 1);) {
       const Permutation pass(file.count, key + place / file.count);
-      const uint64_t end = std::min(begin_of(epoch + 1),
-                                    (place / file.count + 1) * file.count);
+      const uint64_t end =
+          std::min(begin_of(epoch + 1), (place / file.count + 1) * file.count);
       for (; place < end; ++place)
         taken.push_back(file.first +
                         static_cast<uint32_t>(pass(place % file.count)));

@@ -71,8 +71,8 @@ std::vector<uint32_t> words_of(const EncodedDocument &document,
                   " is beyond the model's vocabulary of " +
                   std::to_string(vocabulary) +
                   "; the tokenizer.json belongs to another model");
-    words[i] = static_cast<uint32_t>(token) |
-               (document.is_target[i] ? target_bit : 0);
+    words[i] =
+        static_cast<uint32_t>(token) | (document.is_target[i] ? target_bit : 0);
   }
   return words;
 }
@@ -102,8 +102,8 @@ void add_line(Block &block, std::string_view line,
       break;
     case LongDocuments::Split:
       for (size_t first = 0; first + 1 < words.size(); first += limits.length)
-        append(block, all.subspan(first, std::min<size_t>(
-                                             most, words.size() - first)));
+        append(block, all.subspan(
+                          first, std::min<size_t>(most, words.size() - first)));
       break;
     }
   }

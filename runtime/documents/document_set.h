@@ -1,7 +1,7 @@
 //===- document_set.h - documents of .jsonl files, as tokens --------------===//
 //
-// All documents are kept in memory, in 4 bytes for each token. A document has at
-// most as many tokens as a sequence and one more, its last target; of longer
+// All documents are kept in memory, in 4 bytes for each token. A document has
+// at most as many tokens as a sequence and one more, its last target; of longer
 // ones the end is cut off, or they become several documents, each of which
 // begins with the last token of the one before, so that every token is a target
 // as it was. Documents that have no target are left out.

@@ -78,7 +78,8 @@ Json tools_of(const Json &line) {
     if (text.empty())
       return nullptr;
     try {
-      result = Json::array({parse_line("{\"tools\":" + text + "}")["tools"]})[0];
+      result =
+          Json::array({parse_line("{\"tools\":" + text + "}")["tools"]})[0];
     } catch (const Error &failure) {
       throw Error(std::string("tools: ") + failure.what());
     }
@@ -127,9 +128,9 @@ Example parse_example(std::string_view text) {
   }
   for (size_t i = 0; i < result.messages.size(); ++i) {
     // Those of a prompt are none.
-    const std::string place = i < first ? "prompt[" + std::to_string(i)
-                                        : std::string(key) + "[" +
-                                              std::to_string(i - first);
+    const std::string place =
+        i < first ? "prompt[" + std::to_string(i)
+                  : std::string(key) + "[" + std::to_string(i - first);
     const bool answers = is_answer(result.messages[i], place + "]");
     result.answers.push_back(answers && i >= first);
   }

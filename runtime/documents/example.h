@@ -9,8 +9,8 @@
 //
 // Messages are those of /v1/chat/completions (runtime/chat/conversation.h), and
 // beside them may stand "tools", also as a text of JSON, and
-// "chat_template_kwargs", an object. An assistant's message may have a "weight":
-// with 0 it is no target.
+// "chat_template_kwargs", an object. An assistant's message may have a
+// "weight": with 0 it is no target.
 //
 //===----------------------------------------------------------------------===//
 

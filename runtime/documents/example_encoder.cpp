@@ -57,8 +57,8 @@ ExampleEncoder::document(std::string_view text,
                    [&](std::string_view part) { return encode_text(part); })) {
     size_t end = span.end;
     if (ends_with_turns) {
-      while (end > span.first && !options.tokenizer->is_special(
-                                     result.tokens[end - 1]) &&
+      while (end > span.first &&
+             !options.tokenizer->is_special(result.tokens[end - 1]) &&
              is_space(result.tokens[end - 1]))
         --end;
       if (end == span.first ||
@@ -85,8 +85,8 @@ ExampleEncoder::encode(const Example &example) const {
       options.loss_on == LossOn::All ? 0 : example.prompt.size();
   EncodedDocument result =
       document(text, {{first, text.size()}}, /*ends_with_turns=*/false);
-  if (options.end_of_text && (result.tokens.empty() ||
-                              result.tokens.back() != *options.end_of_text)) {
+  if (options.end_of_text &&
+      (result.tokens.empty() || result.tokens.back() != *options.end_of_text)) {
     result.tokens.push_back(*options.end_of_text);
     result.is_target.push_back(true);
   }

@@ -8,10 +8,10 @@
 //                             a part in both is a target.
 //   messages                  the assistant's: where the chat template has
 //                             {% generation %}, what it marks; else what stands
-//                             between the text of the messages before an answer,
-//                             as the model is asked with it, and the text that
-//                             the answer ends. White space behind the token
-//                             that ends an answer is no target.
+//                             between the text of the messages before an
+//                             answer, as the model is asked with it, and the
+//                             text that the answer ends. White space behind the
+//                             token that ends an answer is no target.
 //
 // A chat template that, without marks, writes an answer otherwise once more
 // messages follow (reasoning that is left out later), makes of a conversation

@@ -11,10 +11,9 @@ namespace baton {
 namespace {
 
 /// Where each token is in a text. Nothing where tokens do not spell it.
-std::optional<std::vector<jinja::TextSpan>> places_of(const Tokenizer &tokenizer,
-                                                      std::string_view text,
-                                                      std::span<const int32_t>
-                                                          tokens) {
+std::optional<std::vector<jinja::TextSpan>>
+places_of(const Tokenizer &tokenizer, std::string_view text,
+          std::span<const int32_t> tokens) {
   auto is_space = [](char letter) {
     return letter == ' ' || letter == '\t' || letter == '\n' || letter == '\r';
   };

@@ -3,7 +3,7 @@
 #ifndef BATON_RUNTIME_DOCUMENTS_TOKEN_SPANS_H
 #define BATON_RUNTIME_DOCUMENTS_TOKEN_SPANS_H
 
-#include "runtime/jinja/template.h"
+#include "runtime/jinja/text_span.h"
 #include "runtime/tokenizer/tokenizer.h"
 
 #include <cstdint>

@@ -429,7 +429,8 @@ void Interpreter::run_generation(const Statement &statement) {
     if (output != rendered)
       throw Failure("what {% generation %} renders here has no place in the "
                     "text");
-    generated->push_back({output->size(), output->size() + text.bytes().size()});
+    generated->push_back(
+        {output->size(), output->size() + text.bytes().size()});
   }
   write(text.bytes());
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/jinja/rendering.h"
 #include "runtime/jinja/syntax.h"
-#include "runtime/jinja/template.h"
+#include "runtime/jinja/text_span.h"
 
 #include <memory>
 #include <string>

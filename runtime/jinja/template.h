@@ -15,6 +15,7 @@
 #define BATON_RUNTIME_JINJA_TEMPLATE_H
 
 #include "runtime/error.h"
+#include "runtime/jinja/text_span.h"
 
 #include <nlohmann/json.hpp>
 
@@ -51,12 +52,6 @@ struct RenderOptions {
   uint64_t most_bytes = uint64_t(2) << 30;
   /// Of expressions and statements within one another, through calls of macros.
   uint32_t most_depth = 1000;
-};
-
-/// Bytes of a text: first ... end - 1.
-struct TextSpan {
-  size_t first, end;
-  bool operator==(const TextSpan &) const = default;
 };
 
 /// A parsed template. Copies share it, and threads may render at once.

@@ -1,4 +1,5 @@
-//===- batch_shape.cpp - what of the data a step takes ----------------------===//
+//===- batch_shape.cpp - what of the data a step takes
+//----------------------===//
 
 #include "runtime/main/batch_shape.h"
 

@@ -312,8 +312,7 @@ void add_engine_option(CLI::App &command, RankOptions &options) {
 }
 
 void add_quiet_flag(CLI::App &command, RunOptions &options) {
-  command.add_flag("--quiet", options.quiet,
-                   "Nothing but results and errors");
+  command.add_flag("--quiet", options.quiet, "Nothing but results and errors");
 }
 
 /// How a run runs.
@@ -344,28 +343,29 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   add_optimizer_options(command, options);
   add_training_results(command, options);
   add_training_run(command, options);
-  command.footer("Examples:\n  " + program +
-                 " train --weights DIR --data texts --steps 100 --out run\n  " +
-                 program +
-                 " train --init-seed 1 --model DIR --data texts --steps 1000 "
-                 "--warmup 50 --save-every 200 --out run\n  " +
-                 program +
-                 " train --resume --data texts --steps 1000 --warmup 50 "
-                 "--save-every 200 --out run\n  " +
-                 program +
-                 " train --weights DIR --data chats.jsonl --data more.jsonl=0.5 "
-                 "--steps 100 --seq 1024 --batch 2 --out run\n  mpirun -n 2 " +
-                 program +
-                 " train --weights DIR --data texts --steps 100 --out run\n"
-                 "The last one is for programs compiled with --mesh=dp=2; "
-                 "without mpirun their ranks are threads.");
+  command.footer(
+      "Examples:\n  " + program +
+      " train --weights DIR --data texts --steps 100 --out run\n  " + program +
+      " train --init-seed 1 --model DIR --data texts --steps 1000 "
+      "--warmup 50 --save-every 200 --out run\n  " +
+      program +
+      " train --resume --data texts --steps 1000 --warmup 50 "
+      "--save-every 200 --out run\n  " +
+      program +
+      " train --weights DIR --data chats.jsonl --data more.jsonl=0.5 "
+      "--steps 100 --seq 1024 --batch 2 --out run\n  mpirun -n 2 " +
+      program +
+      " train --weights DIR --data texts --steps 100 --out run\n"
+      "The last one is for programs compiled with --mesh=dp=2; "
+      "without mpirun their ranks are threads.");
 }
 
 void add_evaluation_options(CLI::App &command, EvaluationOptions &options,
                             const std::string &program) {
   command
-      .add_option("--weights", options.run.weights,
-                  "The folder with the weights, which may be a run's checkpoint")
+      .add_option(
+          "--weights", options.run.weights,
+          "The folder with the weights, which may be a run's checkpoint")
       ->type_name("DIR")
       ->required();
   add_training_data(command, options.data);

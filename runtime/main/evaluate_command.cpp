@@ -1,4 +1,5 @@
-//===- evaluate_command.cpp - how well a model foretells data ---------------===//
+//===- evaluate_command.cpp - how well a model foretells data
+//---------------===//
 
 #include "runtime/main/commands.h"
 
@@ -41,9 +42,8 @@ std::vector<double> measure(const Metadata &metadata,
       {workers, static_cast<uint32_t>(options.run.event_origin), communicator});
   TrainingTensors tensors(metadata, *execution, rank);
   const Checkpoint checkpoint = Checkpoint::open(folder);
-  tensors.load(checkpoint, communicator && workers
-                               ? workers
-                               : chosen_workers(options.run));
+  tensors.load(checkpoint,
+               communicator && workers ? workers : chosen_workers(options.run));
   if (communicator) {
     Json own = identity(metadata, options.run);
     own["data"] = data;
@@ -71,9 +71,7 @@ std::vector<double> measure(const Metadata &metadata,
 
 /// Null where it is not finite.
 Json numbers_of(uint64_t targets, double loss) {
-  return {{"targets", targets},
-          {"loss", loss},
-          {"perplexity", std::exp(loss)}};
+  return {{"targets", targets}, {"loss", loss}, {"perplexity", std::exp(loss)}};
 }
 
 std::string fixed(double value) {
@@ -121,8 +119,8 @@ void evaluate(const Metadata &metadata, const EvaluationOptions &options,
                 " is a GGUF file; eval reads a folder that has safetensors and "
                 "config.json");
   check_model_config(metadata, folder);
-  const BatchShape shape = batch_shape(metadata, options.batch,
-                                       options.sequence, /*accumulate=*/1);
+  const BatchShape shape =
+      batch_shape(metadata, options.batch, options.sequence, /*accumulate=*/1);
   const TrainingData data =
       TrainingData::open(metadata, options.data, folder, shape.length,
                          /*notes=*/!options.run.quiet && ranks.speak());

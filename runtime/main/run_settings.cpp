@@ -10,19 +10,19 @@ nlohmann::json run_settings(const TrainOptions &options,
                             const OptimizerNumbers &optimizer,
                             const nlohmann::json &data) {
   nlohmann::json settings = {
-          {"--steps", options.steps},
-          {"--batch", options.batch},
-          {"--seq", options.sequence},
-          {"--accumulate", options.accumulate},
-          {"--lr", options.learning_rate},
-          {"--lr-schedule", options.schedule},
-          {"--final-fraction", options.final_fraction
-                                   ? nlohmann::json(*options.final_fraction)
-                                   : "the schedule's"},
-          {"--warmup", options.warm_up},
-          {"--set", optimizer.text()},
-          {"--clip", options.clip},
-          {"--validation-fraction", options.validation_fraction}};
+      {"--steps", options.steps},
+      {"--batch", options.batch},
+      {"--seq", options.sequence},
+      {"--accumulate", options.accumulate},
+      {"--lr", options.learning_rate},
+      {"--lr-schedule", options.schedule},
+      {"--final-fraction", options.final_fraction
+                               ? nlohmann::json(*options.final_fraction)
+                               : "the schedule's"},
+      {"--warmup", options.warm_up},
+      {"--set", optimizer.text()},
+      {"--clip", options.clip},
+      {"--validation-fraction", options.validation_fraction}};
   settings.update(data);
   return settings;
 }

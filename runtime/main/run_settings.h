@@ -10,8 +10,9 @@
 
 namespace baton {
 
-/// Flag -> value, for a checkpoint to keep, and those of the data. A resumed run is the uninterrupted
-/// one only if these are the same (the seed is the checkpoint's own).
+/// Flag -> value, for a checkpoint to keep, and those of the data. A resumed
+/// run is the uninterrupted one only if these are the same (the seed is the
+/// checkpoint's own).
 nlohmann::json run_settings(const TrainOptions &options,
                             const OptimizerNumbers &optimizer,
                             const nlohmann::json &data);

@@ -106,10 +106,10 @@ void report(const TrainingData &data, const Batches &batches,
   if (!options.run.quiet)
     std::fputs(data_report_text(report).c_str(), stderr);
   if (options.json)
-    print(nlohmann::ordered_json{{"data", report}}.dump(
-              -1, ' ', false,
-              nlohmann::ordered_json::error_handler_t::replace) +
-          "\n");
+    print(
+        nlohmann::ordered_json{{"data", report}}.dump(
+            -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+        "\n");
 }
 
 /// Prepares a run, once in each process, and makes all its steps on each rank.
@@ -138,9 +138,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
     optimizer.set(assignment);
   LossScale scale = loss_scale(metadata, options);
 
-  const TrainingData data = TrainingData::open(
-      metadata, options.data, folder, shape.length,
-      /*notes=*/!options.run.quiet && ranks.speak());
+  const TrainingData data =
+      TrainingData::open(metadata, options.data, folder, shape.length,
+                         /*notes=*/!options.run.quiet && ranks.speak());
 
   nlohmann::json settings = run_settings(options, optimizer, data.settings());
   settings["--accumulate"] = shape.accumulation;
@@ -167,10 +167,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
                 std::to_string(state.step) + " already");
   if (options.validate_every && batches->validation_batches() == 0)
     throw Error("--validate-every " + std::to_string(options.validate_every) +
-                ": nothing is set aside for it; the data has one sequence "
-                "only, or "
+                ": no sequence is set aside for it; the data has one only, or "
                 "--validation-fraction is 0");
-  TrainingRun run = {metadata, options, folder, schedule, optimizer,
+  TrainingRun run = {metadata, options,  folder, schedule, optimizer,
                      scale,    *batches, state,  point};
   if (ranks.speak())
     report(data, *batches, options);

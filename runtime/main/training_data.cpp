@@ -1,4 +1,5 @@
-//===- training_data.cpp - what --data names of a program that trains -------===//
+//===- training_data.cpp - what --data names of a program that trains
+//-------===//
 
 #include "runtime/main/training_data.h"
 
@@ -140,8 +141,7 @@ void TrainingData::open_documents(const Metadata &metadata,
                  : end_of_text_token(text.tokenizer, read_stop_tokens(folder));
   std::optional<Conversation> conversation;
   if (auto found = find_chat_template(folder)) {
-    conversation.emplace(*found,
-                         "the chat template of " + folder.string());
+    conversation.emplace(*found, "the chat template of " + folder.string());
     encoding.conversation = &*conversation;
   }
   documents = DocumentSet::read(sources, ExampleEncoder(encoding), limits);
@@ -176,7 +176,8 @@ TrainingData::batches(const BatchShape &shape, const BatchOrigin &origin,
 nlohmann::ordered_json TrainingData::report(const Batches &batches) const {
   if (stream)
     return nullptr;
-  return data_report(*documents, dynamic_cast<const DocumentBatches &>(batches));
+  return data_report(*documents,
+                     dynamic_cast<const DocumentBatches &>(batches));
 }
 
 std::vector<TrainingData::Part>
@@ -192,9 +193,9 @@ TrainingData::parts(const BatchShape &shape) const {
   for (size_t i = 0; i < documents->files().size(); ++i) {
     const DocumentFile &file = documents->files()[i];
     if (file.counts.documents)
-      result.push_back({file.path.string(), file.counts.documents,
-                        std::make_unique<DocumentBatches>(*documents, shape, i,
-                                                          packing)});
+      result.push_back(
+          {file.path.string(), file.counts.documents,
+           std::make_unique<DocumentBatches>(*documents, shape, i, packing)});
   }
   return result;
 }

@@ -1,8 +1,9 @@
-//===- training_data.h - what --data names of a program that trains ---------===//
+//===- training_data.h - what --data names of a program that trains
+//---------===//
 //
-// Either one stream of tokens (runtime/train/dataset.h), or documents, of .jsonl
-// files (runtime/documents/document_set.h), which may be of several --data, each
-// with its weight.
+// Either one stream of tokens (runtime/train/dataset.h), or documents, of
+// .jsonl files (runtime/documents/document_set.h), which may be of several
+// --data, each with its weight.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +27,8 @@ namespace baton {
 class TrainingData {
 public:
   /// Makes tokens with the tokenizer and the chat template of the folder, of
-  /// sequences of `length` tokens. `notes` are written to standard error. Throws
-  /// Error that names the flag.
+  /// sequences of `length` tokens. `notes` are written to standard error.
+  /// Throws Error that names the flag.
   static TrainingData open(const Metadata &metadata,
                            const TrainingDataOptions &options,
                            const std::filesystem::path &folder, uint64_t length,

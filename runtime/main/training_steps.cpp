@@ -285,7 +285,8 @@ void RankRun::steps() {
   if (reports)
     results.reset(
         new StepResults{StepLog(options.steps, options.run.quiet, print),
-                        LossHistory(out->path(), run.state.step), {}});
+                        LossHistory(out->path(), run.state.step),
+                        {}});
   if (results && options.tensorboard)
     results->events.emplace(out->path(), run.state.step + 1);
   Trainer trainer(run, *tensors, scale, execution->calls(), communicator,

@@ -1,4 +1,5 @@
-//===- batches.cpp - what a training step reads -----------------------------===//
+//===- batches.cpp - what a training step reads
+//-----------------------------===//
 
 #include "runtime/train/batches.h"
 

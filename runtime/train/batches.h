@@ -1,4 +1,5 @@
-//===- batches.h - what a training step reads ------------------------------===//
+//===- batches.h - what a training step reads
+//------------------------------===//
 //
 // A step reads sequences: of a stream of tokens (stream_batches.h), or of whole
 // documents, several in one (runtime/documents/document_batches.h). The k-th
@@ -43,7 +44,8 @@ struct BatchOrigin {
 ///   weights    of the targets in the loss: the losses of all microbatches of a
 ///              step, weighted and summed, are the step's mean
 /// Where a microbatch is cut into parts, each of B / parts sequences, it is
-/// that part only; weights stay those of the whole. Threads may use one at once.
+/// that part only; weights stay those of the whole. Threads may use one at
+/// once.
 class Batches {
 public:
   /// Throws Error, naming the flag (--batch, --accumulate), for shapes with a

@@ -1,4 +1,5 @@
-//===- event_file.cpp - a run's numbers for TensorBoard --------------------===//
+//===- event_file.cpp - a run's numbers for TensorBoard
+//--------------------===//
 
 #include "runtime/train/event_file.h"
 

@@ -1,4 +1,5 @@
-//===- event_file.h - a run's numbers for TensorBoard ----------------------===//
+//===- event_file.h - a run's numbers for TensorBoard
+//----------------------===//
 //
 // A file of records, as TensorFlow writes them (TFRecord):
 //
@@ -6,10 +7,11 @@
 //   the record's masked CRC-32C, 4 bytes
 //
 // all little-endian; a masked checksum is ((c >> 15 | c << 17) + 0xa282ead8). A
-// record is a protobuf of tensorflow.Event (tensorboard/compat/proto/event.proto):
-// the first names the format, the second says that what an earlier file has of
-// this step and later ones does not count, others have a step's numbers under
-// the names of its line (step_log.h).
+// record is a protobuf of tensorflow.Event
+// (tensorboard/compat/proto/event.proto): the first names the format, the
+// second says that what an earlier file has of this step and later ones does
+// not count, others have a step's numbers under the names of its line
+// (step_log.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,11 +34,12 @@ uint32_t crc32c(std::string_view bytes);
 /// can be seen once it is added.
 class EventFile {
 public:
-  /// Of a run whose next step is `step`, counted from 1. Throws Error that names
-  /// the file.
+  /// Of a run whose next step is `step`, counted from 1. Throws Error that
+  /// names the file.
   EventFile(const std::filesystem::path &folder, uint64_t step);
 
-  /// Numbers that are not finite are left out. Throws Error that names the file.
+  /// Numbers that are not finite are left out. Throws Error that names the
+  /// file.
   void add(const StepReport &report);
 
 private:

@@ -35,8 +35,8 @@ uint64_t StreamBatches::shuffled(uint64_t sequence) const {
 }
 
 void StreamBatches::fill_row(uint64_t row, uint64_t sequence, float weight,
-                       int32_t *tokens, int32_t *targets, int32_t *positions,
-                       float *weights) const {
+                             int32_t *tokens, int32_t *targets,
+                             int32_t *positions, float *weights) const {
   uint64_t length = batch.length, begin = row * length;
   // Inputs and targets overlap but for their ends.
   uint64_t first = sequence * (length + 1);
@@ -61,8 +61,8 @@ uint64_t StreamBatches::sample() const {
 }
 
 void StreamBatches::fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
-                   int32_t *targets, int32_t *positions, float *weights,
-                   Place part) const {
+                         int32_t *targets, int32_t *positions, float *weights,
+                         Place part) const {
   uint64_t rows = batch.rows / part.count;
   uint64_t first =
       first_sequence(step) + microbatch * batch.rows + part.index * rows;
@@ -78,8 +78,8 @@ uint64_t StreamBatches::validation_batches() const {
 }
 
 void StreamBatches::fill_validation(uint64_t number, int32_t *tokens,
-                              int32_t *targets, int32_t *positions,
-                              float *weights, Place part) const {
+                                    int32_t *targets, int32_t *positions,
+                                    float *weights, Place part) const {
   uint64_t rows = batch.rows / part.count;
   uint64_t first = number * batch.rows + part.index * rows;
   // Parts at the end of the last batch may have no sequence.

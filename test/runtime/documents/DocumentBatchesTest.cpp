@@ -1,4 +1,5 @@
-//===- DocumentBatchesTest.cpp - epochs of whole documents ------------------===//
+//===- DocumentBatchesTest.cpp - epochs of whole documents
+//------------------===//
 
 #include "runtime/documents/document_batches.h"
 
@@ -53,8 +54,7 @@ protected:
       sources.push_back({{path}, file ? second_weight : first_weight});
     }
     return DocumentSet::read(
-        sources,
-        ExampleEncoder({.tokenizer = &tokenizer, .bytes = true}),
+        sources, ExampleEncoder({.tokenizer = &tokenizer, .bytes = true}),
         {.length = length, .vocabulary = 256});
   }
 
@@ -73,7 +73,8 @@ protected:
         EXPECT_EQ(behind, row + 1);
         EXPECT_EQ(rows.weights[row], 0);
       } else {
-        std::string text(rows.tokens.begin() + row, rows.tokens.begin() + behind);
+        std::string text(rows.tokens.begin() + row,
+                         rows.tokens.begin() + behind);
         text += static_cast<char>(rows.targets[behind - 1]);
         EXPECT_TRUE(numbers.contains(text)) << text;
         found.push_back(numbers[text]);

@@ -1,4 +1,5 @@
-//===- DocumentSetTest.cpp - files of lines to documents -------------------===//
+//===- DocumentSetTest.cpp - files of lines to documents
+//-------------------===//
 
 #include "runtime/documents/document_set.h"
 
@@ -83,8 +84,7 @@ TEST_F(DocumentSetTest, LongOnes) {
 
 TEST_F(DocumentSetTest, BadLines) {
   const std::string text = "{\"text\": \"ab\"}\n\nnonsense\n{\"text\": 1}\n";
-  const std::string error =
-      error_of([&] { read(text, {.length = 4}); });
+  const std::string error = error_of([&] { read(text, {.length = 4}); });
   expect_contains(error, "--data: " + (folder.path / "d.jsonl").string() +
                              ":3: is no JSON");
   expect_contains(error, "--skip-bad-lines");
@@ -92,9 +92,10 @@ TEST_F(DocumentSetTest, BadLines) {
   EXPECT_EQ(set.size(), 1u);
   EXPECT_EQ(set.files()[0].counts.bad_lines, 2u);
   expect_contains(set.files()[0].counts.first_bad_line, ":3: is no JSON");
-  expect_contains(
-      error_of([&] { read("nonsense", {.length = 4, .skip_bad_lines = true}); }),
-      "no document is left");
+  expect_contains(error_of([&] {
+                    read("nonsense", {.length = 4, .skip_bad_lines = true});
+                  }),
+                  "no document is left");
   expect_contains(error_of([&] { read("", {.length = 4}); }),
                   "no document is left");
 }

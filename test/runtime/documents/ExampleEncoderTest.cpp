@@ -27,10 +27,10 @@ TEST(ExampleEncoderTest, ConversationsAreThoseOfTransformers) {
     const auto name = group["tokenizer"].get<std::string>();
     const Tokenizer tokenizer = tokenizer_named(name);
     for (const char *form : {"marked", "plain"}) {
-      const Conversation conversation(
-          {group[form].get<std::string>(), group["begin"].get<std::string>(),
-           group["end"].get<std::string>()},
-          name);
+      const Conversation conversation({group[form].get<std::string>(),
+                                       group["begin"].get<std::string>(),
+                                       group["end"].get<std::string>()},
+                                      name);
       EXPECT_EQ(conversation.marks_answers(), form == std::string("marked"));
       const ExampleEncoder encoder(
           {.tokenizer = &tokenizer, .conversation = &conversation});
@@ -41,8 +41,8 @@ TEST(ExampleEncoderTest, ConversationsAreThoseOfTransformers) {
         if (!expected.is_array())
           expected = nlohmann::ordered_json::array({expected});
         const auto found = encoder.encode(example);
-        const std::string what = name + ", " + form + ": " +
-                                 own["messages"].dump();
+        const std::string what =
+            name + ", " + form + ": " + own["messages"].dump();
         ASSERT_EQ(found.size(), expected.size()) << what;
         for (size_t i = 0; i < found.size(); ++i) {
           EXPECT_EQ(found[i].tokens,
@@ -61,9 +61,9 @@ class BytesTest : public testing::Test {
 protected:
   Tokenizer tokenizer = Tokenizer::of_bytes();
 
-  std::vector<EncodedDocument> encode(const std::string &line,
-                                      const Conversation *conversation = nullptr,
-                                      LossOn loss_on = LossOn::Completions) {
+  std::vector<EncodedDocument>
+  encode(const std::string &line, const Conversation *conversation = nullptr,
+         LossOn loss_on = LossOn::Completions) {
     return ExampleEncoder({.tokenizer = &tokenizer,
                            .bytes = true,
                            .conversation = conversation,
@@ -101,11 +101,15 @@ TEST_F(BytesTest, AnswersByWeightAndPlace) {
   EXPECT_EQ(masks(R"({"messages": [{"role": "user", "content": "x"},
     {"role": "assistant", "content": "yy"}, {"role": "user", "content": "z"},
     {"role": "assistant", "content": "w"}]})"),
-            "00011" "00" "01 ");
+            "00011"
+            "00"
+            "01 ");
   EXPECT_EQ(masks(R"({"messages": [{"role": "user", "content": "x"},
     {"role": "assistant", "content": "yy", "weight": 0},
     {"role": "user", "content": "z"}, {"role": "assistant", "content": "w"}]})"),
-            "00000" "00" "01 ");
+            "00000"
+            "00"
+            "01 ");
   EXPECT_EQ(masks(R"({"prompt": [{"role": "user", "content": "x"}],
     "completion": [{"role": "assistant", "content": "yy"}]})"),
             "00011 ");

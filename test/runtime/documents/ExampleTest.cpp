@@ -1,4 +1,5 @@
-//===- ExampleTest.cpp - lines that are examples, and others ---------------===//
+//===- ExampleTest.cpp - lines that are examples, and others
+//---------------===//
 
 #include "runtime/documents/example.h"
 
@@ -34,7 +35,8 @@ TEST(ExampleTest, Forms) {
 }
 
 TEST(ExampleTest, Refuses) {
-  for (auto [line, words] : std::initializer_list<std::pair<const char *, const char *>>{
+  for (auto [line, words] :
+       std::initializer_list<std::pair<const char *, const char *>>{
            {"{", "is no JSON, from byte"},
            {"[]", "is no JSON object"},
            {"{}", "has no key"},
@@ -42,13 +44,17 @@ TEST(ExampleTest, Refuses) {
            {R"({"text": "a", "messages": []})", "one of the three"},
            {R"({"prompt": "a"})", "\"prompt\" and \"completion\""},
            {R"({"text": 1})", "text: expected a text"},
-           {R"({"prompt": "a", "completion": []})", "completion: expected a text"},
+           {R"({"prompt": "a", "completion": []})",
+            "completion: expected a text"},
            {R"({"messages": []})", "at least one message"},
-           {R"({"messages": [1]})", "messages[0]: expected an object with a role"},
+           {R"({"messages": [1]})",
+            "messages[0]: expected an object with a role"},
            {R"({"messages": [{"role": "assistant", "weight": 0.5}]})",
             "messages[0].weight: expected 0 or 1"},
-           {R"({"messages": [{"role": "user"}], "tools": 1})", "tools: expected"},
-           {R"({"messages": [{"role": "user"}], "tools": "{"})", "tools: is no"},
+           {R"({"messages": [{"role": "user"}], "tools": 1})",
+            "tools: expected"},
+           {R"({"messages": [{"role": "user"}], "tools": "{"})",
+            "tools: is no"},
            {R"({"messages": [{"role": "user"}], "chat_template_kwargs": 1})",
             "chat_template_kwargs: expected"}})
     expect_contains(error_of([&] { parse_example(line); }), words);

@@ -1,4 +1,5 @@
-//===- PackingTest.cpp - every document whole, once, in few sequences ------===//
+//===- PackingTest.cpp - every document whole, once, in few sequences
+//------===//
 
 #include "runtime/documents/packing.h"
 

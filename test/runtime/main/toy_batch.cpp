@@ -9,9 +9,9 @@
 #include "../batch/paged_numbers.h"
 #include "runtime/execute/host_execution.h"
 #include "runtime/main/batch_commands.h"
-#include "runtime/main/training_commands.h"
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
+#include "runtime/main/training_commands.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,5 @@
-//===- EventFileTest.cpp - records with checksums, file by file ------------===//
+//===- EventFileTest.cpp - records with checksums, file by file
+//------------===//
 
 #include "runtime/train/event_file.h"
 
@@ -23,7 +24,8 @@ TEST(EventFileTest, Checksums) {
   EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
 }
 
-template <typename Number> Number number_at(const std::string &bytes, size_t at) {
+template <typename Number>
+Number number_at(const std::string &bytes, size_t at) {
   Number number;
   std::memcpy(&number, bytes.data() + at, sizeof number);
   return number;
@@ -39,13 +41,15 @@ std::vector<std::string> records_of(const std::string &bytes) {
     const auto size = number_at<uint64_t>(bytes, at);
     EXPECT_EQ(number_at<uint32_t>(bytes, at + 8), masked(bytes.substr(at, 8)));
     records.push_back(bytes.substr(at + 12, size));
-    EXPECT_EQ(number_at<uint32_t>(bytes, at + 12 + size), masked(records.back()));
+    EXPECT_EQ(number_at<uint32_t>(bytes, at + 12 + size),
+              masked(records.back()));
     at += 16 + size;
   }
   return records;
 }
 
-std::vector<std::filesystem::path> files_in(const std::filesystem::path &folder) {
+std::vector<std::filesystem::path>
+files_in(const std::filesystem::path &folder) {
   std::set<std::filesystem::path> files;
   for (const auto &entry : std::filesystem::directory_iterator(folder))
     files.insert(entry.path());
@@ -74,8 +78,8 @@ TEST(EventFileTest, EachBeginsAFileOfItsOwn) {
   TemporaryFolder folder;
   EventFile first(folder.path, 1), second(folder.path, 2);
   EXPECT_EQ(files_in(folder.path).size(), 2u);
-  expect_contains(
-      error_of([&] { EventFile(folder.path / "absent", 1); }), "--tensorboard");
+  expect_contains(error_of([&] { EventFile(folder.path / "absent", 1); }),
+                  "--tensorboard");
 }
 
 } // namespace

@@ -64,8 +64,8 @@ protected:
   }
 
   /// Of some steps, all microbatches.
-  static std::vector<uint64_t> order(const StreamBatches &batches, uint64_t first,
-                                     uint64_t end) {
+  static std::vector<uint64_t> order(const StreamBatches &batches,
+                                     uint64_t first, uint64_t end) {
     std::vector<uint64_t> result;
     for (uint64_t step = first; step < end; ++step)
       for (uint64_t i = 0; i < batches.shape().accumulation; ++i)
@@ -77,8 +77,8 @@ protected:
 };
 
 TEST_F(StreamBatchesTest, EveryEpochHasEachTrainingSequenceOnce) {
-  StreamBatches batches(dataset, {.rows = 3, .length = length, .accumulation = 2},
-                  {.seed = 5});
+  StreamBatches batches(
+      dataset, {.rows = 3, .length = length, .accumulation = 2}, {.seed = 5});
   ASSERT_EQ(batches.split().training, 21u);
   ASSERT_EQ(batches.split().validation, 2u);
   std::vector<uint64_t> all = order(batches, 0, 7);
@@ -97,8 +97,9 @@ TEST_F(StreamBatchesTest, EveryEpochHasEachTrainingSequenceOnce) {
 }
 
 TEST_F(StreamBatchesTest, PartsAreTheWhole) {
-  StreamBatches batches(dataset, {.rows = 6, .length = length, .accumulation = 2},
-                  {.seed = 5}, 0.2);
+  StreamBatches batches(dataset,
+                        {.rows = 6, .length = length, .accumulation = 2},
+                        {.seed = 5}, 0.2);
   for (uint32_t parts : {1u, 2u, 3u, 6u})
     for (uint64_t number : {0, 1, 2}) {
       // One that is not full.
@@ -139,8 +140,8 @@ TEST_F(StreamBatchesTest, ASampleTellsDataApart) {
 }
 
 TEST_F(StreamBatchesTest, WeightsAddUpToOne) {
-  StreamBatches batches(dataset, {.rows = 3, .length = length, .accumulation = 2},
-                  {});
+  StreamBatches batches(dataset,
+                        {.rows = 3, .length = length, .accumulation = 2}, {});
   double sum = 0;
   for (uint64_t microbatch : {0, 1})
     for (float weight : filled(batches, 9, microbatch).weights) {
@@ -176,8 +177,9 @@ TEST_F(StreamBatchesTest, ResumeExactly) {
     EXPECT_EQ(resumed.first_sequence(20), batches.first_sequence(20));
   }
   // With another batch size it goes on where it was, too.
-  StreamBatches larger(dataset, {.rows = 6, .length = length},
-                 {.seed = 5, .step = 4, .sequence = batches.first_sequence(4)});
+  StreamBatches larger(
+      dataset, {.rows = 6, .length = length},
+      {.seed = 5, .step = 4, .sequence = batches.first_sequence(4)});
   EXPECT_EQ(order(larger, 4, 9), order(batches, 4, 9));
 }
 
@@ -219,8 +221,8 @@ TEST_F(StreamBatchesTest, ValidationIsInOrderAndComplete) {
 }
 
 TEST_F(StreamBatchesTest, AllForValidation) {
-  const auto batches = StreamBatches::all_for_validation(
-      dataset, {.rows = 4, .length = length});
+  const auto batches =
+      StreamBatches::all_for_validation(dataset, {.rows = 4, .length = length});
   EXPECT_EQ(batches.validation_batches(), 6u);
   EXPECT_EQ(batches.validation_targets(), 23u * length);
   Rows rows(batches.shape());
