@@ -1,5 +1,4 @@
-//===- data_report.cpp - what a run's documents are
-//-------------------------===//
+//===- data_report.cpp - what a run's documents are -----------------------===//
 
 #include "runtime/documents/data_report.h"
 

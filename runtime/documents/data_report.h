@@ -1,5 +1,4 @@
-//===- data_report.h - what a run's documents are
-//---------------------------===//
+//===- data_report.h - what a run's documents are -------------------------===//
 
 #ifndef BATON_RUNTIME_DOCUMENTS_DATA_REPORT_H
 #define BATON_RUNTIME_DOCUMENTS_DATA_REPORT_H

@@ -1,5 +1,4 @@
-//===- document_batches.cpp - sequences of whole documents
-//-----------------===//
+//===- document_batches.cpp - sequences of whole documents ----------------===//
 
 #include "runtime/documents/document_batches.h"
 

@@ -1,5 +1,4 @@
-//===- document_batches.h - sequences of whole documents
-//-------------------===//
+//===- document_batches.h - sequences of whole documents ------------------===//
 //
 // An epoch's documents (document_order.h) are packed, 4096 of them at a time,
 // to sequences of T tokens (packing.h), and the sequences are shuffled. In a

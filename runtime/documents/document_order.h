@@ -1,5 +1,4 @@
-//===- document_order.h - which documents an epoch has, and in which order
-//-===//
+//===- document_order.h - which documents an epoch has, and in which order ===//
 //
 // A file of weight w gives each epoch w times as many documents as it has: its
 // documents stand in line, shuffled anew each time that all have come, and each

@@ -1,4 +1,4 @@
-//===- text_span.h - a part of a text ---------------------------------------===//
+//===- text_span.h - a part of a text -------------------------------------===//
 
 #ifndef BATON_RUNTIME_JINJA_TEXT_SPAN_H
 #define BATON_RUNTIME_JINJA_TEXT_SPAN_H

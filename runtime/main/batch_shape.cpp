@@ -1,5 +1,4 @@
-//===- batch_shape.cpp - what of the data a step takes
-//----------------------===//
+//===- batch_shape.cpp - what of the data a step takes --------------------===//
 
 #include "runtime/main/batch_shape.h"
 

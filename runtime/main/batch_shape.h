@@ -1,5 +1,4 @@
-//===- batch_shape.h - what of the data a step takes
-//------------------------===//
+//===- batch_shape.h - what of the data a step takes ----------------------===//
 
 #ifndef BATON_RUNTIME_MAIN_BATCH_SHAPE_H
 #define BATON_RUNTIME_MAIN_BATCH_SHAPE_H

@@ -1,5 +1,4 @@
-//===- evaluate_command.cpp - how well a model foretells data
-//---------------===//
+//===- evaluate_command.cpp - how well a model foretells data -------------===//
 
 #include "runtime/main/commands.h"
 

@@ -23,6 +23,10 @@ BatonStep Trainer::begin(std::span<int32_t>) {
   return prepare();
 }
 
+double row_flops(const Metadata &metadata) {
+  return metadata.json.at("training").value("flops_per_row", 0.0);
+}
+
 // What a program of several ranks comes to is the same on all of them, and so
 // is what is decided here.
 BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
@@ -48,6 +52,9 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
   report = {step + 1, loss, norm, learning_rate(run.schedule, step),
             double(run.batches.tokens(step)) / seconds};
   report.loss_parts = losses.parts();
+  if (results && results->peak > 0)
+    report.utilisation =
+        report.tokens_per_second * row_flops(run.metadata) / results->peak;
   report.skipped = skips;
   if (scale.is_dynamic())
     report.loss_scale = scaled_by;

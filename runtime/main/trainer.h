@@ -16,11 +16,17 @@
 
 namespace baton {
 
+/// Operations of products that a program takes for a row, 0 where it is not
+/// known.
+double row_flops(const Metadata &metadata);
+
 /// Where a rank's results go: those of rank 0, or of the only one.
 struct StepResults {
   StepLog log;
   LossHistory history;
   std::optional<EventFile> events;
+  /// Of the machine, in operations of F32 a second; 0: not measured.
+  double peak = 0;
 
   void add(const StepReport &finished) {
     log.add(finished);

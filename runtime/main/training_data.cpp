@@ -1,5 +1,4 @@
-//===- training_data.cpp - what --data names of a program that trains
-//-------===//
+//===- training_data.cpp - what --data names of a program that trains -----===//
 
 #include "runtime/main/training_data.h"
 

@@ -1,5 +1,4 @@
-//===- training_data.h - what --data names of a program that trains
-//---------===//
+//===- training_data.h - what --data names of a program that trains -------===//
 //
 // Either one stream of tokens (runtime/train/dataset.h), or documents, of
 // .jsonl files (runtime/documents/document_set.h), which may be of several

@@ -1,5 +1,4 @@
-//===- batches.cpp - what a training step reads
-//-----------------------------===//
+//===- batches.cpp - what a training step reads ---------------------------===//
 
 #include "runtime/train/batches.h"
 

@@ -1,5 +1,4 @@
-//===- batches.h - what a training step reads
-//------------------------------===//
+//===- batches.h - what a training step reads -----------------------------===//
 //
 // A step reads sequences: of a stream of tokens (stream_batches.h), or of whole
 // documents, several in one (runtime/documents/document_batches.h). The k-th

@@ -1,5 +1,4 @@
-//===- event_file.cpp - a run's numbers for TensorBoard
-//--------------------===//
+//===- event_file.cpp - a run's numbers for TensorBoard -------------------===//
 
 #include "runtime/train/event_file.h"
 
@@ -125,6 +124,8 @@ void EventFile::add(const StepReport &report) {
   append_value(summary, "grad_norm", report.gradient_norm);
   append_value(summary, "lr", report.learning_rate);
   append_value(summary, "tokens_per_s", report.tokens_per_second);
+  if (report.utilisation)
+    append_value(summary, "mfu", *report.utilisation);
   if (report.loss_scale)
     append_value(summary, "loss_scale", *report.loss_scale);
   std::string event = begin_event(report.step);

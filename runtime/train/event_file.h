@@ -1,5 +1,4 @@
-//===- event_file.h - a run's numbers for TensorBoard
-//----------------------===//
+//===- event_file.h - a run's numbers for TensorBoard ---------------------===//
 //
 // A file of records, as TensorFlow writes them (TFRecord):
 //
@@ -11,7 +10,7 @@
 // (tensorboard/compat/proto/event.proto): the first names the format, the
 // second says that what an earlier file has of this step and later ones does
 // not count, others have a step's numbers under the names of its line
-// (step_log.h).
+// (step_log.h), and the utilisation as "mfu".
 //
 //===----------------------------------------------------------------------===//
 

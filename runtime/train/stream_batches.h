@@ -1,5 +1,4 @@
-//===- stream_batches.h - sequences of a stream of tokens
-//------------------===//
+//===- stream_batches.h - sequences of a stream of tokens -----------------===//
 //
 // The training sequences of a data set are shuffled anew in every epoch, by a
 // permutation that the seed and the epoch's number choose. A batch may end one

@@ -219,6 +219,7 @@ def check_events(folder, lines):
     single = lambda value: struct.unpack("<f", struct.pack("<f", value))[0]
     for line in lines:
         expected = {key: single(value) for key, value in line.items() if key != "step"}
+        expect(found[line["step"]].pop("mfu", 0) > 0, f"step {line}: no utilisation")
         expect(found.pop(line["step"]) == expected, f"step {line}: events differ")
     expect(not found, f"events of other steps: {found}")
     return starts

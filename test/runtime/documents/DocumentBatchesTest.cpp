@@ -1,5 +1,4 @@
-//===- DocumentBatchesTest.cpp - epochs of whole documents
-//------------------===//
+//===- DocumentBatchesTest.cpp - epochs of whole documents ----------------===//
 
 #include "runtime/documents/document_batches.h"
 

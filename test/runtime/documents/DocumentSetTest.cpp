@@ -1,5 +1,4 @@
-//===- DocumentSetTest.cpp - files of lines to documents
-//-------------------===//
+//===- DocumentSetTest.cpp - files of lines to documents ------------------===//
 
 #include "runtime/documents/document_set.h"
 

@@ -1,5 +1,4 @@
-//===- ExampleTest.cpp - lines that are examples, and others
-//---------------===//
+//===- ExampleTest.cpp - lines that are examples, and others --------------===//
 
 #include "runtime/documents/example.h"
 

@@ -1,5 +1,4 @@
-//===- PackingTest.cpp - every document whole, once, in few sequences
-//------===//
+//===- PackingTest.cpp - every document whole, once, in few sequences -----===//
 
 #include "runtime/documents/packing.h"
 

@@ -1,5 +1,4 @@
-//===- EventFileTest.cpp - records with checksums, file by file
-//------------===//
+//===- EventFileTest.cpp - records with checksums, file by file -----------===//
 
 #include "runtime/train/event_file.h"
 
