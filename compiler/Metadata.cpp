@@ -96,6 +96,11 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"attention", attention}};
   if (!experts.empty())
     json["costs"]["experts"] = experts;
+  // Ranks and stages have parts of it.
+  if (json.contains("training") && !json.contains("mesh") &&
+      !json.contains("pipeline"))
+    json["training"]["flops_per_row"] =
+        uint64_t(explain::productFlopsOfRow(program));
   return json;
 }
 

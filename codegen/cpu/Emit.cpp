@@ -65,12 +65,12 @@ emit(ArrayRef<plan::ProgramLayout> layouts, bool isTable, StringRef metadata,
     if (Error error = library->add(std::move(*bodies)))
       return error;
 
-  plan::emitDescription(*module, metadata,
-                        !isTable ? "baton_make_host_execution"
-                        : first->hasAttr("event.stages")
-                            ? "baton_make_decoding_stage"
-                            : "baton_make_stage_execution",
-                        first->hasAttr("event.batch"));
+  plan::emitDescription(
+      *module, metadata,
+      !isTable                         ? "baton_make_host_execution"
+      : first->hasAttr("event.stages") ? "baton_make_decoding_stage"
+                                       : "baton_make_stage_execution",
+      first->hasAttr("event.batch"), first->hasAttr("event.longest_sequence"));
   ProgramTypes types(context);
   CalledBodies called(*module);
   std::vector<std::string> symbols;

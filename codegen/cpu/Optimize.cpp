@@ -105,6 +105,7 @@ Error baton::cpu::optimize(Module &module, TargetMachine &machine,
     return value.getName() == "baton_program" ||
            value.getName() == "baton_execution_factory" ||
            value.getName() == "baton_batch_commands" ||
+           value.getName() == "baton_training_commands" ||
            value.getName() == "baton_programs" ||
            value.getName() == "baton_metadata" ||
            value.getName() == "baton_metadata_size";

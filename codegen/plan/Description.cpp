@@ -32,16 +32,21 @@ static void defineTable(Module &module, StringRef name,
 }
 
 void baton::plan::emitDescription(Module &module, StringRef metadata,
-                                  StringRef factory, bool holdsManySequences) {
+                                  StringRef factory, bool holdsManySequences,
+                                  bool trains) {
   LLVMContext &context = module.getContext();
   define(module, "baton_metadata", bytes(module, metadata));
   define(module, "baton_metadata_size",
          ConstantInt::get(Type::getInt64Ty(context), metadata.size()));
   define(module, "baton_execution_factory", declare(module, factory));
-  Constant *commands = ConstantPointerNull::get(PointerType::get(context, 0));
-  if (holdsManySequences)
-    commands = declare(module, "baton_all_batch_commands");
-  define(module, "baton_batch_commands", commands);
+  auto defineCommands = [&](StringRef name, StringRef all, bool has) {
+    Constant *none = ConstantPointerNull::get(PointerType::get(context, 0));
+    define(module, name, has ? declare(module, all) : none);
+  };
+  defineCommands("baton_batch_commands", "baton_all_batch_commands",
+                 holdsManySequences);
+  defineCommands("baton_training_commands", "baton_all_training_commands",
+                 trains);
 }
 
 void baton::plan::emitCubins(Module &module, ArrayRef<StringRef> cubins) {

@@ -9,11 +9,13 @@ namespace baton::plan {
 
 /// Defines baton_metadata and baton_metadata_size (runtime/program.h),
 /// baton_execution_factory (runtime/execute/execution.h) as the function
-/// `factory` of the runtime, and baton_batch_commands
+/// `factory` of the runtime, baton_batch_commands
 /// (runtime/main/batch_commands.h), null unless the program holds many
-/// sequences.
+/// sequences, and baton_training_commands (runtime/main/training_commands.h),
+/// null unless it trains.
 void emitDescription(llvm::Module &module, llvm::StringRef metadata,
-                     llvm::StringRef factory, bool holdsManySequences);
+                     llvm::StringRef factory, bool holdsManySequences,
+                     bool trains);
 
 /// Defines baton_cubins, the kernels for a GPU, one ELF file each
 /// (runtime/cuda/gpu_device.cpp).

@@ -417,3 +417,30 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
   }
   return costs;
 }
+
+static double productFlops(event::ProgramOp program, const Step &step) {
+  auto symbols = step.symbols();
+  double sum = 0;
+  for (event::PhaseOp phase : event::phasesOf(program)) {
+    auto repeat = static_cast<double>(
+        mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat());
+    for (auto call : phase.getBody().getOps<event::CallOp>()) {
+      if (!isProduct(call))
+        continue;
+      for (ArrayRef<int64_t> task : tasksOf(phase, step))
+        if (std::optional<bodies::BodyCost> body =
+                costOfTask(call, withEntries(phase, task, symbols), symbols))
+          sum += repeat * body->flops;
+    }
+  }
+  return sum;
+}
+
+double explain::productFlopsOfRow(event::ProgramOp program) {
+  const auto most =
+      std::min<int64_t>(128, static_cast<int64_t>(program.getMaxRows()));
+  const int64_t fewer = most / 2;
+  return (productFlops(program, {most, 0, 1}) -
+          productFlops(program, {fewer, 0, 1})) /
+         static_cast<double>(most - fewer);
+}

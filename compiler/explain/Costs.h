@@ -107,6 +107,11 @@ struct LinearCosts {
 
 LinearCosts linearCosts(event::ProgramOp program);
 
+/// Operations of products with weights, and of their adjoints, that a step
+/// takes for a row more. What a step takes once, as some updates do, is none of
+/// it.
+double productFlopsOfRow(event::ProgramOp program);
+
 } // namespace baton::explain
 
 #endif // BATON_COMPILER_EXPLAIN_COSTS_H

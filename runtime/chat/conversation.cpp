@@ -230,9 +230,10 @@ std::string Conversation::try_out(const Json &messages,
   }
 }
 
-std::string Conversation::render(const Json &messages, const Json &tools,
-                                 const Json &arguments,
-                                 bool add_generation_prompt) const {
+std::string
+Conversation::render(const Json &messages, const Json &tools,
+                     const Json &arguments, bool add_generation_prompt,
+                     std::vector<jinja::TextSpan> *generated) const {
   Json variables = arguments;
   variables["messages"] = messages;
   // As Transformers has it, tools that are not there are none.
@@ -242,7 +243,7 @@ std::string Conversation::render(const Json &messages, const Json &tools,
   variables["add_generation_prompt"] = add_generation_prompt;
   variables["bos_token"] = source.begin_token;
   variables["eos_token"] = source.end_token;
-  return text.render(variables);
+  return text.render(variables, {}, generated);
 }
 
 /// In a format of ours, where the template has none.
@@ -304,7 +305,19 @@ Conversation::Json Conversation::adapt(const ConversationInput &input) const {
   return messages;
 }
 
-std::string Conversation::prompt(const ConversationInput &input) const {
+bool Conversation::marks_answers() const {
+  for (size_t at = 0; (at = source.text.find("{%", at)) != std::string::npos;) {
+    at = source.text.find_first_not_of("-+ \t\r\n", at + 2);
+    if (at != std::string::npos &&
+        std::string_view(source.text).substr(at).starts_with("generation"))
+      return true;
+  }
+  return false;
+}
+
+std::string
+Conversation::prompt(const ConversationInput &input,
+                     std::vector<jinja::TextSpan> *generated) const {
   Json messages = adapt(input);
   const Json tools = format.generic ? Json() : input.tools;
   // The answer begins with the last message: what stands before its text.
@@ -322,7 +335,7 @@ std::string Conversation::prompt(const ConversationInput &input) const {
   std::string rendered;
   try {
     rendered = render(messages, tools, input.arguments,
-                      input.add_generation_prompt && !continues);
+                      input.add_generation_prompt && !continues, generated);
   } catch (const Error &failure) {
     throw Error("messages: the chat template refuses them: " +
                 std::string(failure.what()));

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <string>
+#include <vector>
 
 namespace baton {
 
@@ -43,7 +44,13 @@ public:
 
   /// The text whose continuation is the answer. Throws Error that names the
   /// message at fault, or with the words of the template.
-  std::string prompt(const ConversationInput &input) const;
+  /// `generated`, of a text that does not continue a message: what its answers
+  /// are, where the template marks them.
+  std::string prompt(const ConversationInput &input,
+                     std::vector<jinja::TextSpan> *generated = nullptr) const;
+
+  /// Whether the template has {% generation %} around answers.
+  bool marks_answers() const;
 
   const ToolFormat &tool_format() const { return format; }
   const std::string &template_text() const { return source.text; }
@@ -53,7 +60,8 @@ private:
   using Json = nlohmann::ordered_json;
 
   std::string render(const Json &messages, const Json &tools,
-                     const Json &arguments, bool add_generation_prompt) const;
+                     const Json &arguments, bool add_generation_prompt,
+                     std::vector<jinja::TextSpan> *generated = nullptr) const;
   std::string try_out(const Json &messages, const Json &tools = nullptr) const;
   Json adapt(const ConversationInput &input) const;
   void adapt_tools(Json &messages, const Json &tools) const;

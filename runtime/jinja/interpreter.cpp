@@ -102,6 +102,7 @@ private:
 
 std::string Interpreter::run(const Program &program) {
   Output result(*this);
+  rendered = &result.text;
   current = acquire(program.slots, nullptr);
   enter(program.scope);
   execute(program.body);
@@ -415,13 +416,23 @@ Interpreter::Flow Interpreter::run_with(const Statement &statement) {
 
 void Interpreter::run_call_block(const Statement &statement) {
   capture(current);
+  if (!statement.expression)
+    return run_generation(statement);
   const Value caller(
       std::make_shared<Macro>(*this, *statement.function, current));
-  if (!statement.expression) {
-    write(call_function(*statement.function, current, {}).bytes());
-    return;
-  }
   write(text_of(rendering, evaluate_call(*statement.expression, caller)));
+}
+
+void Interpreter::run_generation(const Statement &statement) {
+  const Value text = call_function(*statement.function, current, {});
+  if (generated) {
+    if (output != rendered)
+      throw Failure("what {% generation %} renders here has no place in the "
+                    "text");
+    generated->push_back(
+        {output->size(), output->size() + text.bytes().size()});
+  }
+  write(text.bytes());
 }
 
 Value Interpreter::call_function(const Function &function,

@@ -5,6 +5,7 @@
 
 #include "runtime/jinja/rendering.h"
 #include "runtime/jinja/syntax.h"
+#include "runtime/jinja/text_span.h"
 
 #include <memory>
 #include <string>
@@ -22,9 +23,10 @@ struct Activation {
 class Interpreter {
 public:
   /// Of the context, a dictionary, come the names that the template does not
-  /// define.
-  Interpreter(Rendering &rendering, const Dictionary &context)
-      : rendering(rendering), context(context) {}
+  /// define. `generated`: see Template::render().
+  Interpreter(Rendering &rendering, const Dictionary &context,
+              std::vector<TextSpan> *generated = nullptr)
+      : rendering(rendering), context(context), generated(generated) {}
 
   std::string run(const Program &program);
 
@@ -69,6 +71,7 @@ private:
   Flow run_with(const Statement &statement);
   void run_set(const Statement &statement);
   void run_call_block(const Statement &statement);
+  void run_generation(const Statement &statement);
   Value filter_block(const Expression *filters, std::string text);
 
   Value evaluate(const Expression &expression);
@@ -88,6 +91,9 @@ private:
   const Dictionary &context;
   Activation *current = nullptr;
   std::string *output = nullptr;
+  std::vector<TextSpan> *const generated;
+  /// What the whole template renders.
+  const std::string *rendered = nullptr;
   /// What a block that is filtered has rendered.
   const Value *block = nullptr;
   std::vector<std::unique_ptr<Activation>> activations;

@@ -73,7 +73,8 @@ Template Template::parse(std::string_view text, std::string name) {
 }
 
 std::string Template::render(const nlohmann::ordered_json &context,
-                             const RenderOptions &options) const {
+                             const RenderOptions &options,
+                             std::vector<TextSpan> *generated) const {
   try {
     Rendering rendering(
         {options.most_steps, options.most_bytes, options.most_depth},
@@ -81,7 +82,8 @@ std::string Template::render(const nlohmann::ordered_json &context,
     const Value values = value_of_json(rendering, context);
     if (!values.is(Object::Kind::Dictionary))
       throw Failure("the context is no JSON object");
-    return Interpreter(rendering, values.as<Dictionary>()).run(parsed->program);
+    return Interpreter(rendering, values.as<Dictionary>(), generated)
+        .run(parsed->program);
   } catch (const Failure &failure) {
     throw located(parsed->name, parsed->text, failure);
   }

@@ -15,6 +15,7 @@
 #define BATON_RUNTIME_JINJA_TEMPLATE_H
 
 #include "runtime/error.h"
+#include "runtime/jinja/text_span.h"
 
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace baton::jinja {
 
@@ -59,9 +61,12 @@ public:
   static Template parse(std::string_view text, std::string name);
 
   /// The context is an object. Throws TemplateError, also where a limit is
-  /// passed.
+  /// passed. `generated` gets what each {% generation %} block has rendered, in
+  /// order; then such a block has to stand where its place in the text is
+  /// known: in no macro, and in no block that is set, called or filtered.
   std::string render(const nlohmann::ordered_json &context,
-                     const RenderOptions &options = {}) const;
+                     const RenderOptions &options = {},
+                     std::vector<TextSpan> *generated = nullptr) const;
 
 private:
   struct Parsed;

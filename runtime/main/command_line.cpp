@@ -8,6 +8,7 @@
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
+#include "runtime/main/training_commands.h"
 #include "runtime/weights/message.h"
 
 #include <CLI/CLI.hpp>
@@ -134,6 +135,40 @@ CLI::Option *add_number(CLI::App &command, const char *flag, Value &value,
       ->capture_default_str();
 }
 
+/// What is trained with, or measured.
+void add_training_data(CLI::App &command, TrainingDataOptions &options) {
+  command
+      .add_option("--data", options.paths,
+                  "A text, a folder of texts, tokens (.u16, .u32), or "
+                  "documents: a .jsonl file, or a folder of such, whose lines "
+                  "have \"messages\", \"prompt\" and \"completion\", or "
+                  "\"text\". Of documents there may be several --data; with "
+                  "=WEIGHT behind it, an epoch has each document so many times")
+      ->type_name("PATH[=WEIGHT]")
+      ->allow_extra_args(false)
+      ->required();
+  command
+      .add_option("--loss-on", options.loss_on,
+                  "Of documents, which tokens are learned: completions, which "
+                  "are the assistant's messages, completions and texts "
+                  "(default), or all")
+      ->type_name("WHAT");
+  command
+      .add_option("--packing", options.packing,
+                  "Of documents: best puts several into a sequence, where none "
+                  "sees the others (default); none gives each its own")
+      ->type_name("HOW");
+  command
+      .add_option("--long-documents", options.long_documents,
+                  "Of documents with more tokens than a sequence: cut leaves "
+                  "the end out (default), split makes several documents of "
+                  "one, drop leaves it out")
+      ->type_name("HOW");
+  command.add_flag("--skip-bad-lines", options.skip_bad_lines,
+                   "Leave out lines of .jsonl files that cannot be read, and "
+                   "count them, instead of an error");
+}
+
 /// What a run begins with, what it reads, and where it ends.
 void add_training_ends(CLI::App &command, TrainOptions &options) {
   command
@@ -157,11 +192,7 @@ void add_training_ends(CLI::App &command, TrainOptions &options) {
                   "With --init-seed: the folder with config.json, and a "
                   "tokenizer.json if text is not read byte by byte")
       ->type_name("DIR");
-  command
-      .add_option("--data", options.data,
-                  "A text, a folder of texts, or tokens (.u16, .u32)")
-      ->type_name("PATH")
-      ->required();
+  add_training_data(command, options.data);
   command.add_option("--steps", options.steps, "Steps of the whole run")
       ->type_name("N")
       ->required()
@@ -174,7 +205,8 @@ void add_training_ends(CLI::App &command, TrainOptions &options) {
 }
 
 /// What a step consists of.
-void add_step_sizes(CLI::App &command, TrainOptions &options) {
+template <typename Options>
+void add_sequence_sizes(CLI::App &command, Options &options) {
   add_number(command, "--batch", options.batch, "B",
              "Sequences of a microbatch")
       ->check(whole(1));
@@ -184,6 +216,10 @@ void add_step_sizes(CLI::App &command, TrainOptions &options) {
                   "at most 256)")
       ->type_name("T")
       ->check(whole(1));
+}
+
+void add_step_sizes(CLI::App &command, TrainOptions &options) {
+  add_sequence_sizes(command, options);
   add_number(command, "--accumulate", options.accumulate, "A",
              "Microbatches of a step")
       ->check(whole(1));
@@ -245,7 +281,8 @@ void add_training_results(CLI::App &command, TrainOptions &options) {
       ->type_name("S")
       ->check(whole());
   add_number(command, "--validation-fraction", options.validation_fraction, "X",
-             "Of the sequences, set aside");
+             "Of the sequences, or of each file's documents, set aside: the "
+             "last ones");
   command
       .add_option("--validate-every", options.validate_every,
                   "Steps from one measurement of the validation loss to the "
@@ -257,6 +294,32 @@ void add_training_results(CLI::App &command, TrainOptions &options) {
                   "Also write the gradients of the last step, under the "
                   "names of their parameters")
       ->type_name("OUT.safetensors");
+  command.add_flag("--tensorboard", options.tensorboard,
+                   "Also write each step's numbers to a file of events in "
+                   "--out, for tensorboard --logdir");
+}
+
+void add_worker_options(CLI::App &command, RunOptions &options) {
+  command
+      .add_option(
+          "--workers", options.workers,
+          "Threads, of all ranks together, which have at least one each "
+          "(default: one for each core)")
+      ->type_name("N")
+      ->check(whole(1));
+}
+
+void add_engine_option(CLI::App &command, RankOptions &options) {
+  command
+      .add_option("--engine", options.engine,
+                  "What connects ranks: threads of this process, or mpi "
+                  "(default: mpi under mpirun, threads otherwise); on GPUs, "
+                  "where either does, nccl moves tensors")
+      ->type_name("NAME");
+}
+
+void add_quiet_flag(CLI::App &command, RunOptions &options) {
+  command.add_flag("--quiet", options.quiet, "Nothing but results and errors");
 }
 
 /// How a run runs.
@@ -268,30 +331,19 @@ void add_training_run(CLI::App &command, TrainOptions &options) {
   command.add_flag("--resume", options.resume,
                    "Go on from the newest intact checkpoint in --out, which "
                    "has the model's weights and files");
-  command
-      .add_option(
-          "--workers", options.run.workers,
-          "Threads, of all ranks together, which have at least one each "
-          "(default: one for each core)")
-      ->type_name("N")
-      ->check(whole(1));
+  add_worker_options(command, options.run);
   add_rank_options(command, options);
-  command
-      .add_option("--engine", options.engine,
-                  "What connects ranks: threads of this process, or mpi "
-                  "(default: mpi under mpirun, threads otherwise); on GPUs, "
-                  "where either does, nccl moves tensors")
-      ->type_name("NAME");
-  command.add_flag("--quiet", options.run.quiet,
-                   "Nothing but results and errors");
+  add_engine_option(command, options);
+  add_quiet_flag(command, options.run);
   command
       .add_option("--trace", options.run.trace,
                   "Write when each task ran, as JSON for ui.perfetto.dev")
       ->type_name("OUT.json");
   command.add_flag(
       "--json", options.json,
-      "One JSON object a step, as always, and at the end, of several "
-      "ranks, one about what they have exchanged");
+      "One JSON object a step, as always; of documents, one about them "
+      "before the first; and at the end, of several ranks, one about what they "
+      "have exchanged");
 }
 
 void add_train_options(CLI::App &command, TrainOptions &options,
@@ -301,18 +353,45 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   add_optimizer_options(command, options);
   add_training_results(command, options);
   add_training_run(command, options);
-  command.footer("Examples:\n  " + program +
-                 " train --weights DIR --data texts --steps 100 --out run\n  " +
+  command.footer(
+      "Examples:\n  " + program +
+      " train --weights DIR --data texts --steps 100 --out run\n  " + program +
+      " train --init-seed 1 --model DIR --data texts --steps 1000 "
+      "--warmup 50 --save-every 200 --out run\n  " +
+      program +
+      " train --resume --data texts --steps 1000 --warmup 50 "
+      "--save-every 200 --out run\n  " +
+      program +
+      " train --weights DIR --data chats.jsonl --data more.jsonl=0.5 "
+      "--steps 100 --seq 1024 --batch 2 --out run\n  mpirun -n 2 " +
+      program +
+      " train --weights DIR --data texts --steps 100 --out run\n"
+      "The last one is for programs compiled with --mesh=dp=2; "
+      "without mpirun their ranks are threads.");
+}
+
+void add_evaluation_options(CLI::App &command, EvaluationOptions &options,
+                            const std::string &program) {
+  command
+      .add_option(
+          "--weights", options.run.weights,
+          "The folder with the weights, which may be a run's checkpoint")
+      ->type_name("DIR")
+      ->required();
+  add_training_data(command, options.data);
+  add_sequence_sizes(command, options);
+  add_worker_options(command, options.run);
+  add_rank_options(command, options);
+  add_engine_option(command, options);
+  add_quiet_flag(command, options.run);
+  command.add_flag("--json", options.json,
+                   "One JSON object instead of a table");
+  command.footer("Losses are means over targets, in nats; all of the data is "
+                 "measured, and nothing is trained.\n\nExamples:\n  " +
+                 program + " eval --weights DIR --data held-out.jsonl\n  " +
                  program +
-                 " train --init-seed 1 --model DIR --data texts --steps 1000 "
-                 "--warmup 50 --save-every 200 --out run\n  " +
-                 program +
-                 " train --resume --data texts --steps 1000 --warmup 50 "
-                 "--save-every 200 --out run\n  mpirun -n 2 " +
-                 program +
-                 " train --weights DIR --data texts --steps 100 --out run\n"
-                 "The last one is for programs compiled with --mesh=dp=2; "
-                 "without mpirun their ranks are threads.");
+                 " eval --weights run/step-200 --data chats.jsonl --data "
+                 "answers.jsonl --seq 1024 --batch 2 --json");
 }
 
 /// CLI11 takes "--flag=" without a value as "--flag" and swallows the next
@@ -846,8 +925,20 @@ public:
     training = application.add_subcommand(
         "train", "Train the model; of programs compiled with --mode=train");
     add_train_options(*training, train, program);
-    training->callback(
-        [this] { command = [this] { train_command(this->metadata, train); }; });
+    training->callback([this] {
+      command = [this] {
+        training_commands("train").train(this->metadata, train);
+      };
+    });
+    evaluating = application.add_subcommand(
+        "eval", "Measure the loss on data; of programs compiled with "
+                "--mode=train");
+    add_evaluation_options(*evaluating, evaluation, program);
+    evaluating->callback([this] {
+      command = [this] {
+        training_commands("eval").evaluate(this->metadata, evaluation);
+      };
+    });
   }
   Commands(const Commands &) = delete;
 
@@ -858,12 +949,13 @@ public:
     if (!command)
       throw Error(
           std::string("name a command: ") +
-          (trains ? "train or info"
+          (trains ? "train, eval or info"
                   : "generate, logits, batch, score, serve, bench, calibrate, "
                     "chat-template or info") +
           "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
-      if (named != describing && trains != (named == training))
+      if (named != describing &&
+          trains != (named == training || named == evaluating))
         throw Error(named->get_name() + ": this program " +
                     (trains ? "trains; compile one with --mode=decode"
                             : "decodes; compile one with --mode=train"));
@@ -882,7 +974,8 @@ private:
   ChatTemplateOptions chatting;
   InfoOptions info;
   TrainOptions train;
-  CLI::App *describing, *training;
+  EvaluationOptions evaluation;
+  CLI::App *describing, *training, *evaluating;
   std::function<void()> command;
 };
 

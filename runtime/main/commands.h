@@ -129,6 +129,15 @@ struct BenchOptions : RankOptions {
 };
 void bench_command(const Metadata &metadata, const BenchOptions &options);
 
+/// What is trained with, or measured.
+struct TrainingDataOptions {
+  /// PATH, or PATH=WEIGHT of documents.
+  std::vector<std::string> paths;
+  /// Of documents only; see the usual ones in command_line.cpp.
+  std::optional<std::string> loss_on, packing, long_documents;
+  bool skip_bad_lines = false;
+};
+
 struct TrainOptions : RankOptions {
   RunOptions run;
   /// Instead of weights: random ones; of an adapter, of its own.
@@ -137,7 +146,7 @@ struct TrainOptions : RankOptions {
   std::optional<std::string> adapter;
   /// Whose config.json and tokenizer go with checkpoints of random weights.
   std::optional<std::string> model;
-  std::string data;
+  TrainingDataOptions data;
   uint64_t steps = 0;
   std::string out;
   uint64_t batch = 8;
@@ -161,12 +170,24 @@ struct TrainOptions : RankOptions {
   /// Steps from one validation to the next; 0: none.
   uint64_t validate_every = 0;
   bool resume = false;
+  /// Also write a file of events.
+  bool tensorboard = false;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;
   /// What is printed either way.
   bool json = false;
 };
 void train_command(const Metadata &metadata, const TrainOptions &options);
+
+struct EvaluationOptions : RankOptions {
+  RunOptions run;
+  TrainingDataOptions data;
+  uint64_t batch = 8;
+  uint64_t sequence = 0;
+  bool json = false;
+};
+void evaluate_command(const Metadata &metadata,
+                      const EvaluationOptions &options);
 
 struct InfoOptions {
   bool json = false;

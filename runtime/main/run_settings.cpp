@@ -3,29 +3,28 @@
 #include "runtime/main/run_settings.h"
 
 #include "runtime/main/plain_text.h"
-#include "runtime/weights/hash.h"
 
 namespace baton {
 
 nlohmann::json run_settings(const TrainOptions &options,
                             const OptimizerNumbers &optimizer,
-                            const Dataset &dataset) {
-  return {{"--steps", options.steps},
-          {"--batch", options.batch},
-          {"--seq", options.sequence},
-          {"--accumulate", options.accumulate},
-          {"--lr", options.learning_rate},
-          {"--lr-schedule", options.schedule},
-          {"--final-fraction", options.final_fraction
-                                   ? nlohmann::json(*options.final_fraction)
-                                   : "the schedule's"},
-          {"--warmup", options.warm_up},
-          {"--set", optimizer.text()},
-          {"--clip", options.clip},
-          {"--validation-fraction", options.validation_fraction},
-          // The same data may lie somewhere else.
-          {"tokens of --data", dataset.size()},
-          {"samples of --data", hash_text(dataset.sampled_hash())}};
+                            const nlohmann::json &data) {
+  nlohmann::json settings = {
+      {"--steps", options.steps},
+      {"--batch", options.batch},
+      {"--seq", options.sequence},
+      {"--accumulate", options.accumulate},
+      {"--lr", options.learning_rate},
+      {"--lr-schedule", options.schedule},
+      {"--final-fraction", options.final_fraction
+                               ? nlohmann::json(*options.final_fraction)
+                               : "the schedule's"},
+      {"--warmup", options.warm_up},
+      {"--set", optimizer.text()},
+      {"--clip", options.clip},
+      {"--validation-fraction", options.validation_fraction}};
+  settings.update(data);
+  return settings;
 }
 
 std::string changed_settings(const nlohmann::json &before,

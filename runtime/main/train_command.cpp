@@ -2,21 +2,22 @@
 
 #include "runtime/main/commands.h"
 
-#include "runtime/decode/stop_tokens.h"
+#include "runtime/documents/data_report.h"
 #include "runtime/error.h"
+#include "runtime/main/batch_shape.h"
 #include "runtime/main/model_config.h"
+#include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
-#include "runtime/main/text_tokens.h"
+#include "runtime/main/training_data.h"
 #include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
-#include "runtime/train/dataset.h"
 #include "runtime/train/training_tensors.h"
 #include "runtime/weights/gguf_model.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 
 namespace baton {
 
@@ -121,42 +122,6 @@ std::optional<Adapter> adapter_of(const Metadata &metadata,
   return adapter;
 }
 
-/// Those of a step, which the schedule of a pipeline says.
-uint64_t microbatches(const Metadata &metadata, const TrainOptions &options) {
-  std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
-  if (!pipeline)
-    return options.accumulate;
-  if (options.accumulate != 1 && options.accumulate != pipeline->microbatches)
-    throw Error("--accumulate " + std::to_string(options.accumulate) +
-                ": the schedule " + pipeline->schedule + " is compiled for " +
-                std::to_string(pipeline->microbatches) +
-                " microbatches a step; batonc --microbatches says how many");
-  return pipeline->microbatches;
-}
-
-BatchShape batch_shape(const Metadata &metadata, const TrainOptions &options) {
-  uint64_t longest = longest_sequence(metadata);
-  uint64_t length = options.sequence
-                        ? options.sequence
-                        : std::min<uint64_t>({longest, 256, metadata.max_rows});
-  if (length > longest)
-    throw Error("--seq " + std::to_string(length) +
-                ": the model takes sequences of at most " +
-                std::to_string(longest) + " tokens");
-  // Each rank of a batch's axes takes as many of its sequences.
-  uint64_t parts = Mesh::parse(metadata.json).batch_place(0).count;
-  if (options.batch % parts)
-    throw Error("--batch " + std::to_string(options.batch) +
-                ": its sequences do not divide by the " +
-                std::to_string(parts) + " ranks that each have a part of them");
-  if (options.batch / parts > metadata.max_rows / length)
-    throw Error("--batch " + std::to_string(options.batch) + " with --seq " +
-                std::to_string(length) + ": a step takes at most " +
-                std::to_string(parts * metadata.max_rows) +
-                " tokens; --accumulate makes one of several");
-  return {options.batch, length, microbatches(metadata, options)};
-}
-
 LossScale loss_scale(const Metadata &metadata, const TrainOptions &options) {
   if (compute_type(metadata) == "f16") {
     double initial = options.loss_scale.value_or(LossScale::usual);
@@ -200,6 +165,21 @@ void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
                  static_cast<unsigned long long>(step), changed.c_str());
 }
 
+/// Says, before the first step, what of the data is trained with.
+void report(const TrainingData &data, const Batches &batches,
+            const TrainOptions &options) {
+  const nlohmann::ordered_json report = data.report(batches);
+  if (report.is_null())
+    return;
+  if (!options.run.quiet)
+    std::fputs(data_report_text(report).c_str(), stderr);
+  if (options.json)
+    print(
+        nlohmann::ordered_json{{"data", report}}.dump(
+            -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+        "\n");
+}
+
 /// Prepares a run, once in each process, and makes all its steps on each rank.
 void train(const Metadata &metadata, const TrainOptions &options,
            Ranks &ranks) {
@@ -224,7 +204,8 @@ void train(const Metadata &metadata, const TrainOptions &options,
   if (!dropout.empty() && !options.run.quiet && ranks.speak())
     std::fprintf(stderr, "note: %s: %s; training has no dropout\n",
                  (folder / "config.json").c_str(), dropout.c_str());
-  BatchShape shape = batch_shape(metadata, options);
+  BatchShape shape = batch_shape(metadata, options.batch, options.sequence,
+                                 options.accumulate);
   ScheduleKind kind = parse_schedule(options.schedule);
   LearningRateSchedule schedule{
       kind, options.learning_rate, options.steps, options.warm_up,
@@ -237,22 +218,11 @@ void train(const Metadata &metadata, const TrainOptions &options,
     optimizer.set(assignment);
   LossScale scale = loss_scale(metadata, options);
 
-  std::optional<TextTokens> text;
-  DatasetOptions dataset_options;
-  dataset_options.vocabulary = metadata.vocabulary;
-  if (!Dataset::is_token_file(options.data))
-    text = find_text_tokens(
-        folder, metadata.vocabulary,
-        {"--data", "--data a token file (.u16, .u32) instead of text"},
-        !options.run.quiet && ranks.speak());
-  if (text && !text->bytes) {
-    dataset_options.tokenizer = &text->tokenizer;
-    dataset_options.end_of_text =
-        end_of_text_token(text->tokenizer, read_stop_tokens(folder));
-  }
-  Dataset dataset = Dataset::open(options.data, dataset_options);
+  const TrainingData data =
+      TrainingData::open(metadata, options.data, folder, shape.length,
+                         /*notes=*/!options.run.quiet && ranks.speak());
 
-  nlohmann::json settings = run_settings(options, optimizer, dataset);
+  nlohmann::json settings = run_settings(options, optimizer, data.settings());
   settings["--accumulate"] = shape.accumulation;
   TrainingState state;
   state.seed = options.seed.value_or(0);
@@ -268,18 +238,21 @@ void train(const Metadata &metadata, const TrainOptions &options,
                        settings, state.step);
   }
   state.extra["settings"] = std::move(settings);
-  Batches batches(dataset, shape, {state.seed, state.step, state.sequence},
-                  options.validation_fraction);
+  const std::unique_ptr<const Batches> batches =
+      data.batches(shape, {state.seed, state.step, state.sequence},
+                   options.validation_fraction);
   if (state.step >= options.steps)
     throw Error("--steps " + std::to_string(options.steps) +
                 ": the checkpoint in " + options.out + " is of step " +
                 std::to_string(state.step) + " already");
-  if (options.validate_every && batches.split().validation == 0)
+  if (options.validate_every && batches->validation_batches() == 0)
     throw Error("--validate-every " + std::to_string(options.validate_every) +
                 ": no sequence is set aside for it; the data has one only, or "
                 "--validation-fraction is 0");
-  TrainingRun run = {metadata,  options, folder,  adapter, base, schedule,
-                     optimizer, scale,   batches, state,   point};
+  TrainingRun run = {metadata,  options, folder,   adapter, base, schedule,
+                     optimizer, scale,   *batches, state,   point};
+  if (ranks.speak())
+    report(data, *batches, options);
   ranks.run([&](Communicator *communicator, unsigned workers) {
     run_steps(run, communicator, workers);
   });

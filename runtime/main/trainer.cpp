@@ -23,6 +23,10 @@ BatonStep Trainer::begin(std::span<int32_t>) {
   return prepare();
 }
 
+double row_flops(const Metadata &metadata) {
+  return metadata.json.at("training").value("flops_per_row", 0.0);
+}
+
 // What a program of several ranks comes to is the same on all of them, and so
 // is what is decided here.
 BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
@@ -45,10 +49,12 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
     throw NonFiniteStep(step + 1, NonFiniteStep::Number::GradientNorm);
   Clock::time_point now = Clock::now();
   double seconds = std::chrono::duration<double>(now - started).count();
-  const BatchShape &shape = run.batches.shape();
   report = {step + 1, loss, norm, learning_rate(run.schedule, step),
-            double(shape.sequences_per_step() * shape.length) / seconds};
+            double(run.batches.tokens(step)) / seconds};
   report.loss_parts = losses.parts();
+  if (results && results->peak > 0)
+    report.utilisation =
+        report.tokens_per_second * row_flops(run.metadata) / results->peak;
   report.skipped = skips;
   if (scale.is_dynamic())
     report.loss_scale = scaled_by;

@@ -5,23 +5,34 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/main/training_run.h"
+#include "runtime/train/event_file.h"
 #include "runtime/train/loss_history.h"
 #include "runtime/train/step_inputs.h"
 #include "runtime/train/step_log.h"
 #include "runtime/train/step_losses.h"
 
 #include <chrono>
+#include <optional>
 
 namespace baton {
+
+/// Operations of products that a program takes for a row, 0 where it is not
+/// known.
+double row_flops(const Metadata &metadata);
 
 /// Where a rank's results go: those of rank 0, or of the only one.
 struct StepResults {
   StepLog log;
   LossHistory history;
+  std::optional<EventFile> events;
+  /// Of the machine, in operations of F32 a second; 0: not measured.
+  double peak = 0;
 
   void add(const StepReport &finished) {
     log.add(finished);
     history.add(finished);
+    if (events)
+      events->add(finished);
   }
 };
 

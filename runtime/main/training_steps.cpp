@@ -3,6 +3,7 @@
 #include "runtime/main/training_steps.h"
 
 #include "runtime/execute/execution.h"
+#include "runtime/execute/machine_speed.h"
 #include "runtime/files/temporary.h"
 #include "runtime/main/frozen_weights.h"
 #include "runtime/main/handshake.h"
@@ -112,7 +113,7 @@ class RankRun {
 public:
   RankRun(const TrainingRun &run, Communicator *communicator, unsigned workers)
       : run(run), options(run.options), communicator(communicator),
-        reports(!communicator || communicator->rank() == 0) {
+        reports(!communicator || communicator->rank() == 0), workers(workers) {
     if (reports) {
       out.emplace(options.out, run.folder, options.keep,
                   options.resume ? RunStart::Continued : RunStart::New,
@@ -176,6 +177,7 @@ private:
   std::optional<TrainingTensors> tensors;
   std::optional<Checkpoint> checkpoint;
   LossScale scale = run.scale;
+  const unsigned workers;
 };
 
 void RankRun::load(unsigned threads) {
@@ -302,7 +304,17 @@ void RankRun::steps() {
   if (reports)
     results.reset(
         new StepResults{StepLog(options.steps, options.run.quiet, print),
-                        LossHistory(out->path(), run.state.step)});
+                        LossHistory(out->path(), run.state.step),
+                        {},
+                        0});
+  if (results && options.tensorboard)
+    results->events.emplace(out->path(), run.state.step + 1);
+  // It takes a while, and nobody else sees what comes of it.
+  if (results && (results->log.has_progress() || results->events) &&
+      run.metadata.device.is_null() && row_flops(run.metadata) > 0 &&
+      compute_type(run.metadata) != "f64")
+    results->peak = measure_arithmetic_peak(
+        workers ? workers : chosen_workers(options.run));
   Trainer trainer(run, *tensors, scale, execution->calls(), communicator,
                   results.get());
   trainer.step = run.state.step;

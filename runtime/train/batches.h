@@ -1,9 +1,9 @@
-//===- batches.h - which sequences a training step reads -----------------===//
+//===- batches.h - what a training step reads -----------------------------===//
 //
-// The training sequences of a data set are shuffled anew in every epoch, by a
-// permutation that the seed and the epoch's number choose. So the k-th sequence
-// of a run is a pure function of (seed, k): a run is continued exactly by these
-// two numbers. A batch may end one epoch and begin the next.
+// A step reads sequences: of a stream of tokens (stream_batches.h), or of whole
+// documents, several in one (runtime/documents/document_batches.h). The k-th
+// sequence of a run is a pure function of the data, the seed and k: a run is
+// continued exactly by these numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,6 @@
 #define BATON_RUNTIME_TRAIN_BATCHES_H
 
 #include "runtime/comm/mesh.h"
-#include "runtime/train/dataset.h"
 
 #include <cstdint>
 
@@ -39,54 +38,51 @@ struct BatchOrigin {
 /// Fills arrays of B * T elements each, row-major:
 ///   tokens     inputs
 ///   targets    for each input the token that follows it
-///   positions  0 ... T - 1 in every row
+///   positions  places in the sequence, or in the document: attention sees what
+///              is before a row, from the last position 0 on
 ///   weights    of the targets in the loss: the losses of all microbatches of a
 ///              step, weighted and summed, are the step's mean
 /// Where a microbatch is cut into parts, each of B / parts sequences, it is
-/// that part only; weights stay those of the whole. Immutable; threads may use
-/// one at once. The data set must outlive it.
+/// that part only; weights stay those of the whole. Threads may use one at
+/// once.
 class Batches {
 public:
-  /// Throws Error, naming the flag (--batch, --accumulate, and those of
-  /// Dataset::split), for shapes with a zero, more targets in a step than there
-  /// are numbers, and fractions and data that Dataset::split refuses.
-  Batches(const Dataset &dataset, const BatchShape &shape,
-          const BatchOrigin &origin, double validation_fraction = 0.1);
+  /// Throws Error, naming the flag (--batch, --accumulate), for shapes with a
+  /// zero, and more targets in a step than there are numbers.
+  Batches(const BatchShape &shape, const BatchOrigin &origin);
+  virtual ~Batches();
 
   const BatchShape &shape() const { return batch; }
-  const SequenceSplit &split() const { return sequences; }
 
   /// The number of the sequence that a step reads first, counted over all
   /// epochs: what a checkpoint of the steps before it keeps.
-  uint64_t first_sequence(uint64_t step) const;
-  /// Epochs that are finished when a step begins, with their fraction.
-  double epochs(uint64_t step) const;
+  uint64_t first_sequence(uint64_t step) const {
+    return origin.sequence + (step - origin.step) * batch.sequences_per_step();
+  }
+  /// Rows of a step that hold a token; the others are room that was left.
+  virtual uint64_t tokens(uint64_t step) const = 0;
 
   /// A hash of some of the sequences, all over the data.
-  uint64_t sample() const;
+  virtual uint64_t sample() const = 0;
 
   /// `step` is not below the origin's, `microbatch` below the accumulation.
-  void fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
-            int32_t *targets, int32_t *positions, float *weights,
-            Place part = {}) const;
+  virtual void fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
+                    int32_t *targets, int32_t *positions, float *weights,
+                    Place part) const = 0;
 
   /// Batches in which all validation sequences fit. They are in order; rows
   /// behind the last one hold zeros and have the weight 0. The losses of all,
   /// weighted and summed, are the mean over the validation sequences.
-  uint64_t validation_batches() const;
-  void fill_validation(uint64_t number, int32_t *tokens, int32_t *targets,
-                       int32_t *positions, float *weights,
-                       Place part = {}) const;
+  virtual uint64_t validation_batches() const = 0;
+  virtual void fill_validation(uint64_t number, int32_t *tokens,
+                               int32_t *targets, int32_t *positions,
+                               float *weights, Place part) const = 0;
+  /// Targets of all of them.
+  virtual uint64_t validation_targets() const = 0;
 
-private:
-  uint64_t shuffled(uint64_t sequence) const;
-  void fill_row(uint64_t row, uint64_t sequence, float weight, int32_t *tokens,
-                int32_t *targets, int32_t *positions, float *weights) const;
-
-  const Dataset &dataset;
+protected:
   BatchShape batch;
   BatchOrigin origin;
-  SequenceSplit sequences;
 };
 
 } // namespace baton

@@ -32,7 +32,8 @@ std::string step_line(const StepReport &report) {
 
 std::string step_progress(const StepReport &report, uint64_t steps) {
   double done = steps ? std::min(1.0, double(report.step) / double(steps)) : 1;
-  constexpr int width = 20;
+  // Both have to fit in a line.
+  const int width = report.utilisation ? 12 : 20;
   int filled = static_cast<int>(done * width);
   char text[256];
   std::snprintf(text, sizeof(text),
@@ -42,9 +43,15 @@ std::string step_progress(const StepReport &report, uint64_t steps) {
                 "####################", width - filled, "....................",
                 static_cast<int>(done * 100), report.loss,
                 std::clamp(report.tokens_per_second, 0.0, 1e12));
+  std::string line = text;
+  if (report.utilisation) {
+    std::snprintf(text, sizeof(text), "  %.0f %% MFU",
+                  std::clamp(*report.utilisation, 0.0, 99.0) * 100);
+    line += text;
+  }
   // A line that wraps could not be cleared.
   constexpr size_t columns = 79;
-  return std::string(text).substr(0, columns);
+  return line.substr(0, columns);
 }
 
 StepLog::StepLog(uint64_t steps, bool quiet, Print print)

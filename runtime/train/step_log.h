@@ -32,16 +32,20 @@ struct StepReport {
   bool skipped = false;
   /// What the loss is made of, by name, where that is more than one thing.
   std::vector<std::pair<std::string, double>> loss_parts = {};
+  /// Operations of the step's products, as a fraction of what the machine could
+  /// do in its time, where that is known: model FLOPs utilisation.
+  std::optional<double> utilisation = {};
 };
 
 /// One line of JSON, with its line feed:
 ///   {"step":1,"loss":5.54,"grad_norm":1.2,"lr":0.001,"tokens_per_s":8100.0}
 /// with the loss's parts, and "validation_loss", behind it where there are
-/// such. What is infinite or not a number is null.
+/// such. What is infinite or not a number is null. The utilisation, which is
+/// measured where somebody sees it, is none of it.
 std::string step_line(const StepReport &report);
 
 /// What a terminal shows, less than 80 columns:
-///   step 120/1000 [###...........]  12 %  loss 3.2104  8123 tokens/s
+///   step 120/1000 [###...........]  12 %  loss 3.2104  8123 tokens/s  41 % MFU
 std::string step_progress(const StepReport &report, uint64_t steps);
 
 /// Prints a line a step, and keeps a line on standard error up to date when
@@ -59,6 +63,8 @@ public:
   ~StepLog();
 
   void add(const StepReport &report);
+  /// Whether there is such a terminal.
+  bool has_progress() const { return shows_progress; }
   /// Clears the line until the next step, for whoever else has something to
   /// say on the terminal.
   void clear();

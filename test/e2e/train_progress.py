@@ -14,7 +14,7 @@ import re
 import programs
 from programs import expect, run
 from terminals import watch
-from training import write_tokens
+from training import read_bytes, write_tokens
 
 STEPS = 4
 CLEAR = "\r\x1b[K"
@@ -24,6 +24,16 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(512)))
     run([arguments.batonc, arguments.folder, "--mode=train", "--optimize=1", "--quiet", "-o", path("program")])
+    # Each matrix multiplies a row and its gradient, and makes its own.
+    with open(os.path.join(arguments.folder, "config.json")) as file:
+        config = json.load(file)
+    width, heads = config["hidden_size"], config["num_attention_heads"]
+    head = config.get("head_dim") or width // heads
+    weights = (2 * heads + 2 * config["num_key_value_heads"]) * head * width + 3 * width * config["intermediate_size"]
+    weights = config["num_hidden_layers"] * weights + width * config["vocab_size"]
+    # The program's description of itself is a text in it.
+    found = re.findall(rb'"flops_per_row":(\d+)', read_bytes(path("program")))
+    expect(found == [str(6 * weights).encode()], f"operations for a row of {weights} weights: {found}")
     runs = 0
 
     def train(terminals, *flags):
@@ -39,13 +49,13 @@ def test(arguments, scratch):
         expect("\x1b" not in text and "\r" not in text, f"{what}: escape codes in {text!r}")
 
     def bars(text):
-        return re.findall(re.escape(CLEAR) + rf"step (\d+)/{STEPS} \[([#.]{{20}})\] +(\d+) %  "
-                          r"loss [\d.e+-]+  \d+ tokens/s", text)
+        return re.findall(re.escape(CLEAR) + rf"step (\d+)/{STEPS} \[([#.]{{12}})\] +(\d+) %  "
+                          r"loss [\d.e+-]+  \d+ tokens/s  \d+ % MFU", text)
 
     out, bar = train({"stderr": None})
     expect_lines(out, "lines beside a terminal")
     shown = bars(bar)
-    expect(shown and shown[0][0] == "1" and shown[-1] == (str(STEPS), "#" * 20, "100"), f"bars: {bar!r}")
+    expect(shown and shown[0][0] == "1" and shown[-1] == (str(STEPS), "#" * 12, "100"), f"bars: {bar!r}")
     expect(bar.endswith(CLEAR) and CLEAR in bar[bar.index("[#"):], f"the line is not cleared: {bar!r}")
     expect(all(len(line) < 80 for line in bar.split(CLEAR)), f"lines that wrap: {bar!r}")
 

@@ -198,10 +198,10 @@ Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
     metadata["proof"]["obligations"] =
         cuda::overlapObligations(layouts.front(), options.ncclMultiprocessors);
   }
-  plan::emitDescription(*data, jsonText(metadata),
-                        emulated ? "baton_make_emulated_execution"
-                                 : "baton_make_gpu_execution",
-                        metadata.contains("batch"));
+  plan::emitDescription(
+      *data, jsonText(metadata),
+      emulated ? "baton_make_emulated_execution" : "baton_make_gpu_execution",
+      metadata.contains("batch"), metadata.contains("training"));
   if (Error error = code.addObject(*data, host, options.optimization))
     return std::move(error);
   return code;

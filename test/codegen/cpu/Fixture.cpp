@@ -86,7 +86,8 @@ Runner::Runner(StringRef text) : plan(text) {
   orc::SymbolMap symbols;
   // The factory of executions is named by the program and never called here.
   for (const char *name :
-       {"baton_yield", "baton_make_host_execution", "baton_all_batch_commands"})
+       {"baton_yield", "baton_make_host_execution", "baton_all_batch_commands",
+        "baton_all_training_commands"})
     symbols[jit->mangleAndIntern(name)] = {
         orc::ExecutorAddr::fromPtr(&baton_yield), JITSymbolFlags::Exported};
   cantFail(jit->getMainJITDylib().define(orc::absoluteSymbols(symbols)));

@@ -4,6 +4,7 @@
 
 #include "runtime/execute/host_execution.h"
 #include "runtime/main/batch_commands.h"
+#include "runtime/main/training_commands.h"
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
@@ -204,6 +205,7 @@ extern "C" void baton_program(BatonContext *context, uint32_t worker,
 
 extern "C" {
 extern const baton::BatchCommands *const baton_batch_commands = nullptr;
+extern const baton::TrainingCommands *const baton_training_commands = nullptr;
 extern const baton::ExecutionFactory baton_execution_factory =
     baton_make_host_execution;
 extern const char baton_metadata[] = TOY_METADATA;

@@ -148,6 +148,30 @@ TEST(Generation, IsAScope) {
             "1[]");
 }
 
+TEST(Generation, IsFoundInTheText) {
+  auto generated = [](const std::string &text) {
+    std::vector<TextSpan> spans;
+    const std::string rendered = Template::parse(text, "t").render(
+        nlohmann::ordered_json::object(), {}, &spans);
+    std::string found;
+    for (const TextSpan &span : spans)
+      found += "[" + rendered.substr(span.first, span.end - span.first) + "]";
+    return found;
+  };
+  EXPECT_EQ(generated("ä{% for i in [1, 22] %}-{% generation %}{{ i }}é"
+                      "{% endgeneration %}+{% endfor %}"),
+            "[1é][22é]");
+  EXPECT_EQ(generated("{% generation %}{% endgeneration %}x"), "[]");
+  EXPECT_EQ(generated("x"), "");
+  // Where its text will be is unknown.
+  EXPECT_THROW(generated("{% set x %}{% generation %}1{% endgeneration %}"
+                         "{% endset %}{{ x }}"),
+               TemplateError);
+  EXPECT_THROW(generated("{% macro m() %}{% generation %}1{% endgeneration %}"
+                         "{% endmacro %}{{ m() }}"),
+               TemplateError);
+}
+
 TEST(Statement, RefusesWhatNeedsOtherTemplates) {
   for (const std::string tag :
        {"include 'x'", "import 'x' as y", "from 'x' import y", "extends 'x'",

@@ -11,6 +11,7 @@
 #include "runtime/main/batch_commands.h"
 #include "runtime/main/commands.h"
 #include "runtime/main/interrupt.h"
+#include "runtime/main/training_commands.h"
 
 #include <atomic>
 #include <chrono>
@@ -136,6 +137,7 @@ extern "C" void baton_program(BatonContext *context, uint32_t worker,
 extern "C" {
 extern const baton::BatchCommands *const baton_batch_commands =
     &baton_all_batch_commands;
+extern const baton::TrainingCommands *const baton_training_commands = nullptr;
 extern const baton::ExecutionFactory baton_execution_factory =
     baton_make_host_execution;
 extern const char baton_metadata[] =

@@ -40,6 +40,9 @@ TEST(StepLog, Progress) {
             "8123 tokens/s");
   EXPECT_NE(step_progress({7, 1, 0, 0, 1}, 7).find("] 100 %"),
             std::string::npos);
+  StepReport report{120, 3.21041, 0, 0, 8123.4};
+  report.utilisation = 0.416;
+  EXPECT_TRUE(step_progress(report, 1000).ends_with("8123 tokens/s  42 % MFU"));
   // Nonsense does no harm.
   uint64_t most = ~uint64_t(0);
   for (double value : {std::nan(""), 1e300, -1e300})

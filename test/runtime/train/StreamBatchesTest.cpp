@@ -1,6 +1,6 @@
-//===- BatchesTest.cpp - rows, epochs, and the same ones after a resume --===//
+//===- StreamBatchesTest.cpp - rows, epochs, and the same after a resume --===//
 
-#include "runtime/train/batches.h"
+#include "runtime/train/stream_batches.h"
 
 #include "test/runtime/weights/fixture.h"
 
@@ -21,7 +21,7 @@ struct Rows {
         positions(tokens), weights(tokens.size(), -1) {}
 };
 
-class BatchesTest : public testing::Test {
+class StreamBatchesTest : public testing::Test {
 protected:
   TemporaryFolder folder;
   static constexpr uint64_t length = 4, sequences = 23;
@@ -39,7 +39,7 @@ protected:
   }
   Dataset dataset = numbers();
 
-  static Rows filled(const Batches &batches, uint64_t step,
+  static Rows filled(const StreamBatches &batches, uint64_t step,
                      uint64_t microbatch) {
     Rows rows(batches.shape());
     batches.fill(step, microbatch, rows.tokens.data(), rows.targets.data(),
@@ -64,8 +64,8 @@ protected:
   }
 
   /// Of some steps, all microbatches.
-  static std::vector<uint64_t> order(const Batches &batches, uint64_t first,
-                                     uint64_t end) {
+  static std::vector<uint64_t> order(const StreamBatches &batches,
+                                     uint64_t first, uint64_t end) {
     std::vector<uint64_t> result;
     for (uint64_t step = first; step < end; ++step)
       for (uint64_t i = 0; i < batches.shape().accumulation; ++i)
@@ -76,9 +76,9 @@ protected:
   }
 };
 
-TEST_F(BatchesTest, EveryEpochHasEachTrainingSequenceOnce) {
-  Batches batches(dataset, {.rows = 3, .length = length, .accumulation = 2},
-                  {.seed = 5});
+TEST_F(StreamBatchesTest, EveryEpochHasEachTrainingSequenceOnce) {
+  StreamBatches batches(
+      dataset, {.rows = 3, .length = length, .accumulation = 2}, {.seed = 5});
   ASSERT_EQ(batches.split().training, 21u);
   ASSERT_EQ(batches.split().validation, 2u);
   std::vector<uint64_t> all = order(batches, 0, 7);
@@ -96,9 +96,10 @@ TEST_F(BatchesTest, EveryEpochHasEachTrainingSequenceOnce) {
   EXPECT_DOUBLE_EQ(batches.epochs(7), 2);
 }
 
-TEST_F(BatchesTest, PartsAreTheWhole) {
-  Batches batches(dataset, {.rows = 6, .length = length, .accumulation = 2},
-                  {.seed = 5}, 0.2);
+TEST_F(StreamBatchesTest, PartsAreTheWhole) {
+  StreamBatches batches(dataset,
+                        {.rows = 6, .length = length, .accumulation = 2},
+                        {.seed = 5}, 0.2);
   for (uint32_t parts : {1u, 2u, 3u, 6u})
     for (uint64_t number : {0, 1, 2}) {
       // One that is not full.
@@ -124,10 +125,10 @@ TEST_F(BatchesTest, PartsAreTheWhole) {
     }
 }
 
-TEST_F(BatchesTest, ASampleTellsDataApart) {
+TEST_F(StreamBatchesTest, ASampleTellsDataApart) {
   BatchShape shape = {.rows = 3, .length = length, .accumulation = 2};
-  uint64_t sample = Batches(dataset, shape, {.seed = 5}).sample();
-  EXPECT_EQ(Batches(dataset, shape, {.seed = 6}).sample(), sample);
+  uint64_t sample = StreamBatches(dataset, shape, {.seed = 5}).sample();
+  EXPECT_EQ(StreamBatches(dataset, shape, {.seed = 6}).sample(), sample);
   std::vector<uint16_t> tokens(sequences * (length + 1) + 3);
   for (size_t i = 0; i < tokens.size(); ++i)
     tokens[i] = static_cast<uint16_t>(i + (i > 60));
@@ -135,12 +136,12 @@ TEST_F(BatchesTest, ASampleTellsDataApart) {
       folder.path / "o.u16",
       {reinterpret_cast<const char *>(tokens.data()), tokens.size() * 2});
   Dataset other = Dataset::open(folder.path / "o.u16", {.vocabulary = 1000});
-  EXPECT_NE(Batches(other, shape, {.seed = 5}).sample(), sample);
+  EXPECT_NE(StreamBatches(other, shape, {.seed = 5}).sample(), sample);
 }
 
-TEST_F(BatchesTest, WeightsAddUpToOne) {
-  Batches batches(dataset, {.rows = 3, .length = length, .accumulation = 2},
-                  {});
+TEST_F(StreamBatchesTest, WeightsAddUpToOne) {
+  StreamBatches batches(dataset,
+                        {.rows = 3, .length = length, .accumulation = 2}, {});
   double sum = 0;
   for (uint64_t microbatch : {0, 1})
     for (float weight : filled(batches, 9, microbatch).weights) {
@@ -150,46 +151,47 @@ TEST_F(BatchesTest, WeightsAddUpToOne) {
   EXPECT_NEAR(sum, 1, 1e-6);
 }
 
-TEST_F(BatchesTest, DependOnTheSeedOnly) {
+TEST_F(StreamBatchesTest, DependOnTheSeedOnly) {
   BatchShape shape = {.rows = 3, .length = length, .accumulation = 2};
-  Batches batches(dataset, shape, {.seed = 5}),
+  StreamBatches batches(dataset, shape, {.seed = 5}),
       same(dataset, shape, {.seed = 5});
   EXPECT_EQ(order(batches, 0, 20), order(same, 0, 20));
   for (uint64_t seed : {0, 4, 6})
-    EXPECT_NE(order(Batches(dataset, shape, {.seed = seed}), 0, 3),
+    EXPECT_NE(order(StreamBatches(dataset, shape, {.seed = seed}), 0, 3),
               order(batches, 0, 3));
   // Epoch 1 of one seed is not epoch 0 of the next.
   std::vector<uint64_t> first = order(batches, 0, 7);
   std::vector<uint64_t> next =
-      order(Batches(dataset, shape, {.seed = 6}), 0, 7);
+      order(StreamBatches(dataset, shape, {.seed = 6}), 0, 7);
   EXPECT_FALSE(std::equal(first.begin() + 21, first.end(), next.begin()));
 }
 
-TEST_F(BatchesTest, ResumeExactly) {
+TEST_F(StreamBatchesTest, ResumeExactly) {
   BatchShape shape = {.rows = 3, .length = length, .accumulation = 2};
-  Batches batches(dataset, shape, {.seed = 5});
+  StreamBatches batches(dataset, shape, {.seed = 5});
   for (uint64_t step : {1, 4, 11}) {
-    Batches resumed(
+    StreamBatches resumed(
         dataset, shape,
         {.seed = 5, .step = step, .sequence = batches.first_sequence(step)});
     EXPECT_EQ(order(resumed, step, 20), order(batches, step, 20));
     EXPECT_EQ(resumed.first_sequence(20), batches.first_sequence(20));
   }
   // With another batch size it goes on where it was, too.
-  Batches larger(dataset, {.rows = 6, .length = length},
-                 {.seed = 5, .step = 4, .sequence = batches.first_sequence(4)});
+  StreamBatches larger(
+      dataset, {.rows = 6, .length = length},
+      {.seed = 5, .step = 4, .sequence = batches.first_sequence(4)});
   EXPECT_EQ(order(larger, 4, 9), order(batches, 4, 9));
 }
 
-TEST_F(BatchesTest, BatchesLargerThanTheData) {
-  Batches batches(dataset, {.rows = 50, .length = length}, {});
+TEST_F(StreamBatchesTest, BatchesLargerThanTheData) {
+  StreamBatches batches(dataset, {.rows = 50, .length = length}, {});
   std::vector<uint64_t> all = order(batches, 0, 1);
   std::set<uint64_t> distinct(all.begin(), all.begin() + 21);
   EXPECT_EQ(distinct.size(), 21u);
 }
 
-TEST_F(BatchesTest, ValidationIsInOrderAndComplete) {
-  Batches batches(dataset, {.rows = 4, .length = length}, {}, 0.3);
+TEST_F(StreamBatchesTest, ValidationIsInOrderAndComplete) {
+  StreamBatches batches(dataset, {.rows = 4, .length = length}, {}, 0.3);
   ASSERT_EQ(batches.split().validation, 7u);
   ASSERT_EQ(batches.validation_batches(), 2u);
   std::vector<uint64_t> seen;
@@ -213,14 +215,26 @@ TEST_F(BatchesTest, ValidationIsInOrderAndComplete) {
   }
   EXPECT_EQ(seen, (std::vector<uint64_t>{16, 17, 18, 19, 20, 21, 22}));
   EXPECT_NEAR(sum, 1, 1e-6);
-  EXPECT_EQ(Batches(dataset, {.rows = 4, .length = length}, {}, 0)
+  EXPECT_EQ(StreamBatches(dataset, {.rows = 4, .length = length}, {}, 0)
                 .validation_batches(),
             0u);
 }
 
-TEST_F(BatchesTest, Refuses) {
+TEST_F(StreamBatchesTest, AllForValidation) {
+  const auto batches =
+      StreamBatches::all_for_validation(dataset, {.rows = 4, .length = length});
+  EXPECT_EQ(batches.validation_batches(), 6u);
+  EXPECT_EQ(batches.validation_targets(), 23u * length);
+  Rows rows(batches.shape());
+  batches.fill_validation(5, rows.tokens.data(), rows.targets.data(),
+                          rows.positions.data(), rows.weights.data());
+  EXPECT_EQ(sequences_of(rows, 3), (std::vector<uint64_t>{20, 21, 22}));
+  EXPECT_EQ(rows.weights[0], 1.0f / (23 * length));
+}
+
+TEST_F(StreamBatchesTest, Refuses) {
   auto refusal = [&](const BatchShape &shape) {
-    return error_of([&] { Batches(dataset, shape, {}); });
+    return error_of([&] { StreamBatches(dataset, shape, {}); });
   };
   expect_contains(refusal({.rows = 0, .length = 4}), "--batch");
   expect_contains(refusal({.rows = 1, .length = 4, .accumulation = 0}),
