@@ -375,9 +375,15 @@ void add_evaluation_options(CLI::App &command, EvaluationOptions &options,
   command
       .add_option(
           "--weights", options.run.weights,
-          "The folder with the weights, which may be a run's checkpoint")
+          "The folder with the weights, which may be a run's checkpoint; of a "
+          "program compiled with --adapter, of the model, or its .gguf file")
       ->type_name("DIR")
       ->required();
+  command
+      .add_option("--adapter", options.adapter,
+                  "The PEFT folder of the adapter beside it (default: none, "
+                  "which is the model alone)")
+      ->type_name("DIR");
   add_training_data(command, options.data);
   add_sequence_sizes(command, options);
   add_worker_options(command, options.run);

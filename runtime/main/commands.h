@@ -181,6 +181,8 @@ void train_command(const Metadata &metadata, const TrainOptions &options);
 
 struct EvaluationOptions : RankOptions {
   RunOptions run;
+  /// The folder of the adapter that is measured beside the model.
+  std::optional<std::string> adapter;
   TrainingDataOptions data;
   uint64_t batch = 8;
   uint64_t sequence = 0;

@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/main/batch_shape.h"
+#include "runtime/main/frozen_weights.h"
 #include "runtime/main/handshake.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/model_config.h"
@@ -35,14 +36,24 @@ std::vector<double> measure(const Metadata &metadata,
                             std::span<const TrainingData::Part> parts,
                             Communicator *communicator, unsigned workers) {
   const uint32_t rank = communicator ? communicator->rank() : 0;
-  Parameters none = Parameters::random(metadata.json, 0, 1);
+  const bool adapts = Adapter::parse(metadata.json).has_value();
+  const Parameters frozen = frozen_weights(
+      metadata,
+      adapts ? std::optional<std::filesystem::path>(folder) : std::nullopt,
+      /*seed=*/0, options.run, communicator);
   std::unique_ptr<Execution> execution = make_execution(
-      metadata, none,
+      metadata, frozen,
       {workers, static_cast<uint32_t>(options.run.event_origin), communicator});
   TrainingTensors tensors(metadata, *execution, rank);
-  const Checkpoint checkpoint = Checkpoint::open(folder);
-  tensors.load(checkpoint,
-               communicator && workers ? workers : chosen_workers(options.run));
+  const unsigned threads =
+      communicator && workers ? workers : chosen_workers(options.run);
+  tensors.load(Checkpoint::open(folder), threads);
+  using Of = TrainingTensors::Of;
+  if (options.adapter)
+    tensors.load(Checkpoint::open_file(*options.adapter, adapter_weights_name),
+                 threads, Of::Adapter);
+  else
+    tensors.initialize(/*seed=*/0, Of::Adapter);
   if (communicator) {
     Json own = identity(metadata, options.run);
     own["data"] = data;
@@ -112,8 +123,16 @@ void print_losses(std::span<const TrainingData::Part> parts,
 
 void evaluate(const Metadata &metadata, const EvaluationOptions &options,
               Ranks &ranks) {
+  const std::optional<Adapter> adapter = Adapter::parse(metadata.json);
+  if (options.adapter) {
+    if (!adapter)
+      throw Error("--adapter: this program has all of the model; batonc "
+                  "--mode=train --adapter=" +
+                  *options.adapter + " makes one of it and the pairs");
+    adapter->expect(Adapter::read(*options.adapter), *options.adapter);
+  }
   const std::filesystem::path folder = weights_path(options.run);
-  if (const auto file = find_gguf(folder))
+  if (const auto file = find_gguf(folder); file && !adapter)
     throw Error("--weights: " + file->string() +
                 " is a GGUF file; eval reads a folder that has safetensors and "
                 "config.json");

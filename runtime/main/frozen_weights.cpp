@@ -7,23 +7,31 @@
 
 namespace baton {
 
-Parameters frozen_weights(const TrainingRun &run,
+Parameters frozen_weights(const Metadata &metadata,
+                          const std::optional<std::filesystem::path> &model,
+                          uint64_t seed, const RunOptions &options,
                           const Communicator *communicator) {
-  const nlohmann::json &description = run.metadata.json;
   const uint32_t rank = communicator ? communicator->rank() : 0;
-  if (!run.base)
-    return Parameters::random(description, run.options.init_seed.value_or(0),
-                              chosen_workers(run.options.run), rank);
-  Progress progress("loading weights", run.options.run.quiet || rank != 0);
+  if (!model)
+    return Parameters::random(metadata.json, seed, chosen_workers(options),
+                              rank);
+  Progress progress("loading weights", options.quiet || rank != 0);
   LoadOptions load;
   load.rank = rank;
-  load.use_cache = !run.options.run.no_cache;
-  load.threads = chosen_workers(run.options.run);
-  load.quiet = run.options.run.quiet;
+  load.use_cache = !options.no_cache;
+  load.threads = chosen_workers(options);
+  load.quiet = options.quiet;
   load.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total);
   };
-  return Parameters::load(description, Checkpoint::open(*run.base), load);
+  return Parameters::load(metadata.json, Checkpoint::open(*model), load);
+}
+
+Parameters frozen_weights(const TrainingRun &run,
+                          const Communicator *communicator) {
+  return frozen_weights(run.metadata, run.base,
+                        run.options.init_seed.value_or(0), run.options.run,
+                        communicator);
 }
 
 } // namespace baton

@@ -8,8 +8,13 @@
 
 namespace baton {
 
-/// The weights that a rank's program has packed, as the checkpoint of the
-/// run's base stores them, or random ones; none where all of a model trains.
+/// The weights that a rank's program has packed, as the checkpoint of its model
+/// stores them, or without one random ones; none where all of a model trains.
+Parameters frozen_weights(const Metadata &metadata,
+                          const std::optional<std::filesystem::path> &model,
+                          uint64_t seed, const RunOptions &options,
+                          const Communicator *communicator);
+/// Of a run.
 Parameters frozen_weights(const TrainingRun &run,
                           const Communicator *communicator);
 

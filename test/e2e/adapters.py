@@ -125,6 +125,13 @@ def test(arguments, scratch):
             expect(read_bytes(path(f"whole/step-50/{file}")) == read_bytes(path(f"resumed/step-50/{file}")),
                    f"a run that is resumed has another {file}")
 
+    # What eval measures of the adapter, and of the model alone.
+    evaluate = [program, "eval", "--weights", arguments.folder, "--data", path("tokens.u16"), *golden.sequence,
+                *golden.batch, "--json", "--quiet"]
+    found = json.loads(run([*evaluate, "--adapter", arguments.adapter]).stdout)["loss"]
+    expect(abs(found / golden["loss"] - 1) < 1e-5, f"eval: the loss is {found}, PyTorch's {golden['loss']}")
+    alone = json.loads(run(evaluate).stdout)["loss"]
+    expect(abs(alone - found) > 1e-4, f"eval: the model alone has the adapter's loss, {alone}")
     check_merged(arguments, golden, path)
 
     # Random pairs: B is zero, so that the adapter changes nothing at first.
