@@ -49,8 +49,7 @@ static Expected<LowRankAdapter> parseSettings(StringRef settings,
       return createStringError(where + "dora is not built yet");
     } else if (key == "r" && item.contains('=')) {
       if (value.getAsInteger(10, adapter.rank))
-        return createStringError(where + "r=" + value +
-                                 " is no whole number");
+        return createStringError(where + "r=" + value + " is no whole number");
     } else if (key == "alpha" && item.contains('=')) {
       hasAlpha = true;
       if (value.getAsDouble(adapter.alpha))
@@ -96,9 +95,9 @@ static Expected<LowRankAdapter> parseConfig(StringRef folder) {
        {"use_dora", "use_qalora", "rank_pattern", "alpha_pattern",
         "layers_to_transform", "modules_to_save", "target_parameters",
         "exclude_modules", "lora_bias", "trainable_token_indices"})
-    if (auto found = json.find(key); found != json.end() &&
-                                     !found->is_null() && *found != false &&
-                                     !(found->is_structured() && found->empty()))
+    if (auto found = json.find(key);
+        found != json.end() && !found->is_null() && *found != false &&
+        !(found->is_structured() && found->empty()))
       return refuse(key);
   if (json.value("bias", nlohmann::json("none")) != "none")
     return refuse("bias");

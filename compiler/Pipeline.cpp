@@ -17,30 +17,18 @@ using namespace baton;
 using namespace baton::compiler;
 
 std::vector<std::string> compiler::allPasses() {
-  return {"attention-fusion",
-          "training-form",
-          "low-rank-adapters",
-          "router-losses",
-          "differentiate",
-          "recompute",
-          "hyper-fusion",
-          "linear-grouping",
-          "norm-rewrites",
-          "insert-reshards",
-          "verify-sharding",
-          "sharding-propagation",
-          "lower-reshards",
-          "pipeline-partitioning",
-          "localize",
-          "exchange-experts",
-          "tile-tasks",
-          "schedule-static",
-          "derive-events",
-          "plan-memory",
-          "event-verify",
-          "defer-norms",
-          "join-collectives",
-          "batch-form"};
+  return {"attention-fusion",  "training-form",
+          "low-rank-adapters", "router-losses",
+          "differentiate",     "recompute",
+          "hyper-fusion",      "linear-grouping",
+          "norm-rewrites",     "insert-reshards",
+          "verify-sharding",   "sharding-propagation",
+          "lower-reshards",    "pipeline-partitioning",
+          "localize",          "exchange-experts",
+          "tile-tasks",        "schedule-static",
+          "derive-events",     "plan-memory",
+          "event-verify",      "defer-norms",
+          "join-collectives",  "batch-form"};
 }
 
 void compiler::addImportPasses(mlir::PassManager &manager) {

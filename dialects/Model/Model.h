@@ -117,8 +117,8 @@ protected:
 
 namespace baton::model {
 
-/// An attribute of a program whose parameters are frozen, but for low-rank pairs
-/// beside linears: says what these are (low-rank-adapters).
+/// An attribute of a program whose parameters are frozen, but for low-rank
+/// pairs beside linears: says what these are (low-rank-adapters).
 constexpr llvm::StringLiteral kAdapter = "model.adapter";
 
 /// Attributes of an event.body: the bodies that are its adjoint for inputs, and

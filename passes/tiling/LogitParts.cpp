@@ -122,8 +122,7 @@ void LogitParts::tileLogits(const LogitPart &part) {
          phase.weight(panels, panels.getFormAttr().getOffset(
                                   phase.coordinate(0) * tileTokens)),
          phase.null(), phase.null(), phase.integer(0), countOf(phase, part),
-         phase.integer(width),
-         tasks::countOf(phase, 0, tileTokens, tokens),
+         phase.integer(width), tasks::countOf(phase, 0, tileTokens, tokens),
          phase.integer32(static_cast<int32_t>(model::Activation::identity))});
     return;
   }
@@ -185,9 +184,8 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
   narrow(out, 1, phase.coordinate(1), tileTokens);
   in.low[0] = first;
   phase.reads(logits, all);
-  Attribute rows =
-      phase.count({phase.constant(tileHeight), part.rows - first,
-                   part.end - part.first - first});
+  Attribute rows = phase.count({phase.constant(tileHeight), part.rows - first,
+                                part.end - part.first - first});
   if (panels) {
     phase.writes(dx, out);
     callTransposed(phase,
@@ -208,17 +206,16 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
   narrow(panel, 1, phase.coordinate(1), tileTokens);
   Matrix b = readMatrix(phase, weight, panel);
   phase.writes(dx, out);
-  callProduct(
-      phase, productFormat,
-      {.out = phase.address(dx, out),
-       .outStride = phase.stride(dx, 0),
-       .a = {phase.address(logits, in), phase.stride(logits, 0),
-             phase.integer(1)},
-       .b = b,
-       .rows = rows,
-       .columns = tasks::countOf(phase, 1, tileTokens, width),
-       .depth = phase.integer(tokens),
-       .width = tileTokens});
+  callProduct(phase, productFormat,
+              {.out = phase.address(dx, out),
+               .outStride = phase.stride(dx, 0),
+               .a = {phase.address(logits, in), phase.stride(logits, 0),
+                     phase.integer(1)},
+               .b = b,
+               .rows = rows,
+               .columns = tasks::countOf(phase, 1, tileTokens, width),
+               .depth = phase.integer(tokens),
+               .width = tileTokens});
 }
 
 void LogitParts::tileWeightGradient(const LogitPart &part, Trainable &target) {

@@ -262,11 +262,11 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         op.erase();
   }
 
-  /// What is quantised does not train, and has a body for each side of a product.
+  /// What is quantised does not train, and has a body for each side of a
+  /// product.
   static LogicalResult checkQuantised(model::ProgramOp model) {
     auto found = model.walk([](model::ParameterOp parameter) {
-      if (!isa<model::QuantizedType>(
-              model::typeOf(parameter).getElementType()))
+      if (!isa<model::QuantizedType>(model::typeOf(parameter).getElementType()))
         return WalkResult::advance();
       if (!parameter.getFrozen()) {
         parameter.emitOpError() << "cannot be tiled: it is quantised, and "

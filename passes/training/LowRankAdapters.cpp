@@ -1,4 +1,5 @@
-//===- LowRankAdapters.cpp - linears that train by low-rank pairs ----------===//
+//===- LowRankAdapters.cpp - linears that train by low-rank pairs
+//----------===//
 //
 // All that a model has is frozen; what trains is a pair of narrow matrices
 // beside each linear of some names (Hu et al., "LoRA: Low-Rank Adaptation of
@@ -125,9 +126,8 @@ void Adapter::adapt(LinearOp linear, StringRef module) {
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
   if (weight.getBlocks())
     up.setBlocksAttr(weight.getBlocksAttr());
-  auto narrow =
-      StepTensorType::get(rewriter.getContext(), {kRows, rank},
-                          typeOf(linear).getElementType());
+  auto narrow = StepTensorType::get(rewriter.getContext(), {kRows, rank},
+                                    typeOf(linear).getElementType());
   const Value none;
   auto multiply = [&](StepTensorType type, Value x, ParameterOp weight,
                       Value residual) {

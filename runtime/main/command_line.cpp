@@ -178,9 +178,10 @@ void add_training_ends(CLI::App &command, TrainOptions &options) {
                   "trains, or its .gguf file")
       ->type_name("DIR");
   command
-      .add_option("--init-seed", options.init_seed,
-                  "Begin with random weights, or beside --weights with a random "
-                  "adapter (default there: 0); the same seed gives the same")
+      .add_option(
+          "--init-seed", options.init_seed,
+          "Begin with random weights, or beside --weights with a random "
+          "adapter (default there: 0); the same seed gives the same")
       ->type_name("S")
       ->check(whole());
   command

@@ -93,8 +93,8 @@ Base base_model(const TrainOptions &options,
                 ": names no model; give --weights");
   std::error_code failure;
   if (!std::filesystem::exists(path, failure))
-    throw Error((point->folder / adapter_config_name).string() + ": the model " +
-                path.string() +
+    throw Error((point->folder / adapter_config_name).string() +
+                ": the model " + path.string() +
                 " that it names is not there; say with --weights where it is");
   return {path, path};
 }

@@ -372,8 +372,7 @@ void run_steps(const TrainingRun &run, Communicator *communicator,
   }
   if (!failure)
     return;
-  std::string text =
-      explain_non_finite(run, *failure, communicator);
+  std::string text = explain_non_finite(run, *failure, communicator);
   if (communicator)
     throw AgreedError(text);
   throw Error(text);

@@ -145,9 +145,9 @@ public:
   void initialize(uint64_t seed, Of of = Of::Model);
 
   /// Parameters as a checkpoint stores them, of an adapter alone if there is
-  /// one, under their first name, or the one that `like` has; or their gradients, multiplied by `factor`. They are read
-  /// while they are written. Without `parts`, what only other ranks have is
-  /// zero.
+  /// one, under their first name, or the one that `like` has; or their
+  /// gradients, multiplied by `factor`. They are read while they are written.
+  /// Without `parts`, what only other ranks have is zero.
   std::vector<TensorSource> sources(const Checkpoint *like,
                                     const char *role = "parameter",
                                     double factor = 1,

@@ -42,8 +42,7 @@ int run_command(CLI::App &app, int argc, char **argv,
     std::printf("%s", app.help().c_str());
     return 0;
   } catch (const CLI::ParseError &error) {
-    return fail(problem_of(app, error) + "; see " + app.get_name() +
-                " --help");
+    return fail(problem_of(app, error) + "; see " + app.get_name() + " --help");
   } catch (const AlreadySaid &) {
     return 1;
   } catch (const std::bad_alloc &) {

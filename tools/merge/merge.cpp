@@ -81,11 +81,10 @@ void Sum::read(uint64_t first, uint64_t count, std::byte *destination) const {
     std::fill(added.begin(), added.end(), 0.0f);
     for (uint64_t r = 0; r < pair.rank; ++r)
       for (uint64_t column = 0; column < columns; ++column)
-        added[column] +=
-            transposed ? pair.up[column * pair.rank + r] *
-                             pair.down[r * pair.inputs + at]
-                       : pair.up[at * pair.rank + r] *
-                             pair.down[r * pair.inputs + column];
+        added[column] += transposed ? pair.up[column * pair.rank + r] *
+                                          pair.down[r * pair.inputs + at]
+                                    : pair.up[at * pair.rank + r] *
+                                          pair.down[r * pair.inputs + column];
     for (uint64_t column = 0; column < columns; ++column)
       row[column] += factor * added[column];
     narrow(row.data(), destination + i * columns * element, columns);
@@ -140,9 +139,9 @@ std::map<std::string, Sum> sums_of(const Checkpoint &model,
                   " belongs to no pair of a linear");
     if (!name.ends_with(down))
       continue;
-    Sum sum = make_sum(model, adapter,
-                       name.substr(0, name.size() - down.size()), factor,
-                       by_inputs);
+    Sum sum =
+        make_sum(model, adapter, name.substr(0, name.size() - down.size()),
+                 factor, by_inputs);
     sums.emplace(sum.weight.name, std::move(sum));
   }
   return sums;
@@ -212,9 +211,8 @@ MergeSummary merge(const MergeOptions &options) {
     throw Error(summary.model.string() +
                 " is quantised; an adapter is merged into the checkpoint that "
                 "it was made of (--model), which batonc quantize then takes");
-  const std::map<std::string, Sum> sums =
-      sums_of(model, adapter, settings.factor(),
-              stores_by_inputs(summary.model));
+  const std::map<std::string, Sum> sums = sums_of(
+      model, adapter, settings.factor(), stores_by_inputs(summary.model));
   if (fs::exists(fs::symlink_status(options.output, failure)))
     throw Error("-o " + options.output.string() + " is there already");
 
@@ -223,8 +221,8 @@ MergeSummary merge(const MergeOptions &options) {
   for (const std::string &name : model.names()) {
     const StoredTensor stored = model.find({name});
     auto sum = sums.find(name);
-    sources.push_back(source_of(stored, sum == sums.end() ? nullptr
-                                                          : &sum->second,
+    sources.push_back(source_of(stored,
+                                sum == sums.end() ? nullptr : &sum->second,
                                 [&](uint64_t bytes) {
                                   done += bytes;
                                   if (options.progress)

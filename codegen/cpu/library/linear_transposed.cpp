@@ -1,4 +1,5 @@
-//===- linear_transposed.cpp - packed weights from their other side --------===//
+//===- linear_transposed.cpp - packed weights from their other side
+//--------===//
 //
 // What a linear sums over is what its panels have 16 of side by side. So parts
 // of panels are unpacked and turned where a product packs its right-hand side,
@@ -133,22 +134,21 @@ linear_transposed(Real *out, int64_t out_stride, const Real *a,
                   int64_t columns, int64_t depth, int64_t inputs,
                   Real *scratch) {
   constexpr int64_t most_panels = most_inputs / lanes;
-  const ProductSpace space = {
-      scratch, scratch + product_rows * product_depth,
-      scratch + (product_rows + most_panels * lanes) * product_depth};
+  const ProductSpace space = {scratch, scratch + product_rows * product_depth,
+                              scratch + (product_rows + most_panels * lanes) *
+                                            product_depth};
   multiply_sides(
       space, LeftSide{a, a_stride, 1},
       TransposedSide<Weight>{panels, panel_stride_of(panels, inputs), first,
                              inputs},
       rows, columns, depth,
-      [](int64_t, int64_t, int64_t)
-          BATON_INLINE_LAMBDA { return splat(0.0f); },
-      [&](int64_t row, int64_t column, int64_t count,
-          Vector value) BATON_INLINE_LAMBDA {
-        if (residual)
-          value += load(residual + row * residual_stride + column, count);
-        store(out + row * out_stride + column, value, count);
-      });
+      [](int64_t, int64_t, int64_t) BATON_INLINE_LAMBDA { return splat(0.0f); },
+      [&](int64_t row, int64_t column, int64_t count, Vector value)
+          BATON_INLINE_LAMBDA {
+            if (residual)
+              value += load(residual + row * residual_stride + column, count);
+            store(out + row * out_stride + column, value, count);
+          });
 }
 
 } // namespace

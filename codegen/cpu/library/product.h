@@ -190,10 +190,10 @@ BATON_INLINE ProductSpace product_space(Real *scratch) {
 /// piece are fetched. Both sides are rounded as they are packed.
 template <typename Rounding = Unrounded, typename Right, typename Start,
           typename Finish>
-BATON_INLINE void
-multiply_piece(ProductSpace space, LeftSide left, Right right, int64_t rows,
-               int64_t columns, int64_t depth, int64_t next_depth,
-               bool is_first, bool is_last, Start start, Finish finish) {
+BATON_INLINE void multiply_piece(ProductSpace space, LeftSide left, Right right,
+                                 int64_t rows, int64_t columns, int64_t depth,
+                                 int64_t next_depth, bool is_first,
+                                 bool is_last, Start start, Finish finish) {
   const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
   const int64_t panels = (columns + lanes - 1) / lanes;
   pack_left(space.packed, left, rows, depth);
@@ -276,9 +276,9 @@ multiply_piece(ProductSpace space, LeftSide left, Right right, int64_t rows,
 /// where they start.
 template <typename Rounding = Unrounded, typename Right, typename Start,
           typename Finish>
-BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left,
-                                 Right right, int64_t rows, int64_t columns,
-                                 int64_t depth, Start start, Finish finish) {
+BATON_INLINE void multiply_sides(ProductSpace space, LeftSide left, Right right,
+                                 int64_t rows, int64_t columns, int64_t depth,
+                                 Start start, Finish finish) {
   for (int64_t row = 0; row < rows; row += product_rows)
     for (int64_t first = 0; first == 0 || first < depth;
          first += product_depth) {

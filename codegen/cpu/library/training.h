@@ -39,8 +39,7 @@ BATON_CONSTEXPR int64_t baton_product_scratch_bytes(int64_t columns) {
 }
 
 /// The same of linear_transposed, which packs sixteen panels.
-BATON_CONSTEXPR int64_t
-baton_linear_transposed_scratch_bytes(int64_t columns) {
+BATON_CONSTEXPR int64_t baton_linear_transposed_scratch_bytes(int64_t columns) {
   return sizeof(Real) *
          (258 * 256 + 16 * 256 * 16 + 258 * ((columns + 15) / 16 * 16));
 }

@@ -1,4 +1,5 @@
-//===- linear_transposed.h - packed weights from their other side ----------===//
+//===- linear_transposed.h - packed weights from their other side
+//----------===//
 //
 // The gradient of a linear's inputs by the panels of its weight. An element is
 // one chain of fused multiply-adds in ascending depth, as in microkernel.h.
@@ -49,12 +50,11 @@ BATON_DEVICE float weight_of(const MixedPanel *panels, int64_t output,
 }
 
 template <typename Weight>
-BATON_DEVICE void linear_transposed(float *out, int64_t out_stride,
-                                    const float *a, int64_t a_stride,
-                                    const Weight *panels, const float *residual,
-                                    int64_t residual_stride, int64_t first,
-                                    int64_t rows, int64_t columns,
-                                    int64_t depth, int64_t inputs) {
+BATON_DEVICE void
+linear_transposed(float *out, int64_t out_stride, const float *a,
+                  int64_t a_stride, const Weight *panels, const float *residual,
+                  int64_t residual_stride, int64_t first, int64_t rows,
+                  int64_t columns, int64_t depth, int64_t inputs) {
   multiply_tiles<4, 1, 4>(
       a, a_stride, rows, columns, depth,
       [&](int64_t column, int64_t d, int) {
@@ -76,10 +76,10 @@ BATON_DEVICE void linear_transposed(float *out, int64_t out_stride,
       const STORED *panels, const float *residual, int64_t residual_stride,    \
       int64_t first, int64_t rows, int64_t columns, int64_t depth,             \
       int64_t inputs, float *) {                                               \
-    baton::cuda::linear_transposed(                                            \
-        out, out_stride, a, a_stride,                                          \
-        reinterpret_cast<const WEIGHT *>(panels), residual, residual_stride,   \
-        first, rows, columns, depth, inputs);                                  \
+    baton::cuda::linear_transposed(out, out_stride, a, a_stride,               \
+                                   reinterpret_cast<const WEIGHT *>(panels),   \
+                                   residual, residual_stride, first, rows,     \
+                                   columns, depth, inputs);                    \
   }
 #define BATON_LINEAR_TRANSPOSED_OF_BLOCKS(NAME, BLOCK)                         \
   BATON_LINEAR_TRANSPOSED(NAME, int8_t,                                        \

@@ -22,8 +22,7 @@ static LogicalResult tileFrozen(model::LinearInputGradientOp op, View dy,
       tiler.columnsOf(op, plan.tiles().linearColumns),
       out.type.getDimension(1)};
   PhaseBuilder phase = tiles.phase(plan, name, op.getLoc());
-  Box in = rowsOfTask(phase, dy, tiles.rows.size),
-      box = tiles.tile(phase, out);
+  Box in = rowsOfTask(phase, dy, tiles.rows.size), box = tiles.tile(phase, out);
   phase.reads(dy, in);
   phase.writes(out, box);
   callTransposed(phase, {.out = phase.address(out, box),

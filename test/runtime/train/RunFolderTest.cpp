@@ -129,11 +129,11 @@ TEST_F(RunFolderTest, OfAnAdapterThereIsNoModel) {
     RunFolder written(run, model, 0, RunStart::New, adapter);
     save(written, 5);
   }
-  EXPECT_EQ(names(run / "step-5"),
-            (std::set<std::string>{"adapter_config.json",
-                                   "adapter_model.safetensors",
-                                   "checksums.json", "optimizer.safetensors",
-                                   "state.json", "tokenizer.json"}));
+  EXPECT_EQ(
+      names(run / "step-5"),
+      (std::set<std::string>{"adapter_config.json", "adapter_model.safetensors",
+                             "checksums.json", "optimizer.safetensors",
+                             "state.json", "tokenizer.json"}));
   const ResumePoint point = resume(run);
   ASSERT_TRUE(point.adapter);
   EXPECT_EQ(point.adapter->base, "/models/one");

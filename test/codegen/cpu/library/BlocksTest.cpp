@@ -93,8 +93,9 @@ void expect_transposed_agree(const QuantisedWeight &weight, int64_t inputs,
   const int64_t outputs = static_cast<int64_t>(weight.numbers.size()) / inputs;
   for (int64_t rows : {0, 1, 7, 20})
     // Tiles that begin and end within blocks.
-    for (auto [first, columns] :
-         {std::pair<int64_t, int64_t>{0, inputs}, {16, 10}, {16, inputs - 16}}) {
+    for (auto [first, columns] : {std::pair<int64_t, int64_t>{0, inputs},
+                                  {16, 10},
+                                  {16, inputs - 16}}) {
       if (columns < 1)
         continue;
       Buffer a = random.buffer(rows, outputs),
@@ -102,10 +103,10 @@ void expect_transposed_agree(const QuantisedWeight &weight, int64_t inputs,
       Buffer found(rows, columns), expected(rows, columns);
       std::vector<float> scratch(
           baton_linear_transposed_scratch_bytes(columns) / 4);
-      bodies_of(format).transposed(
-          found.data(), found.stride, a.data(), a.stride, weight.data(),
-          residual.data(), residual.stride, first, rows, columns, outputs,
-          inputs, scratch.data());
+      bodies_of(format).transposed(found.data(), found.stride, a.data(),
+                                   a.stride, weight.data(), residual.data(),
+                                   residual.stride, first, rows, columns,
+                                   outputs, inputs, scratch.data());
       baton_task_product(expected.data(), expected.stride, a.data(), a.stride,
                          1, weight.numbers.data() + first, inputs, 1, nullptr,
                          residual.data(), residual.stride, rows, columns,

@@ -101,7 +101,8 @@ TYPED_TEST(Linear, TransposedOnesHaveTheBitsOfProducts) {
   for (int64_t depth : {1, 15, 16, 33, 300})
     for (int64_t rows : {0, 1, 6, 13, 260})
       for (int64_t inputs : {1, 16, 40, 100}) {
-        Buffer a = random.buffer(rows, depth), old = random.buffer(rows, inputs);
+        Buffer a = random.buffer(rows, depth),
+               old = random.buffer(rows, inputs);
         Weight<TypeParam> weight(random, depth, inputs);
         const auto panels = weight.packed();
         const oracle::Matrix numbers = weight.matrix();

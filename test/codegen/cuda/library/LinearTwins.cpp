@@ -83,7 +83,8 @@ void expect_linear_transposed_agrees(const Twin<Function> &twin) {
     const Buffer residual = random.buffer(a.rows, columns);
     std::vector<float> scratch(baton_linear_transposed_scratch_bytes(columns) /
                                4);
-    for (const float *added : {residual.data(), static_cast<const float *>(nullptr)})
+    for (const float *added :
+         {residual.data(), static_cast<const float *>(nullptr)})
       twin.agree([&](auto body) {
         Buffer out(a.rows, columns);
         body(out.data(), out.stride, a.data(), a.stride, panels.data(), added,
