@@ -22,9 +22,11 @@ TEST(MachineSpeed, ArithmeticPeakIsThatOfACore) {
   EXPECT_LT(peak, 1e12);
 }
 
-TEST(MachineSpeed, PairsAreNoSlowerThanHalfOfMultiplyAdds) {
+// An instruction has twice the operations of a multiply-add; of some CPUs it
+// takes four times as long.
+TEST(MachineSpeed, PairsAreNoSlowerThanAQuarterOfMultiplyAdds) {
   double peak = measure_arithmetic_peak(1, /*pairs=*/true);
-  EXPECT_GT(peak, measure_arithmetic_peak(1) / 2);
+  EXPECT_GT(peak, measure_arithmetic_peak(1) / 4);
   EXPECT_LT(peak, 4e12);
 }
 
