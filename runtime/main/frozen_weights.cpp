@@ -2,8 +2,7 @@
 
 #include "runtime/main/frozen_weights.h"
 
-#include "runtime/main/progress.h"
-#include "runtime/main/run_options.h"
+#include "runtime/main/weights.h"
 
 namespace baton {
 
@@ -15,16 +14,10 @@ Parameters frozen_weights(const Metadata &metadata,
   if (!model)
     return Parameters::random(metadata.json, seed, chosen_workers(options),
                               rank);
-  Progress progress("loading weights", options.quiet || rank != 0);
-  LoadOptions load;
-  load.rank = rank;
-  load.use_cache = !options.no_cache;
-  load.threads = chosen_workers(options);
-  load.quiet = options.quiet;
-  load.progress = [&](uint64_t done, uint64_t total) {
-    progress.update(done, total);
-  };
-  return Parameters::load(metadata.json, Checkpoint::open(*model), load);
+  // One rank says for all how far it is.
+  RunOptions own = options;
+  own.quiet |= rank != 0;
+  return load_weights(metadata, *model, own, rank);
 }
 
 Parameters frozen_weights(const TrainingRun &run,

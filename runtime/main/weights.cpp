@@ -21,9 +21,10 @@ std::filesystem::path weights_path(const RunOptions &options) {
   return path;
 }
 
-Parameters load_weights(const Metadata &metadata, const RunOptions &options,
-                        uint32_t rank) {
-  Checkpoint checkpoint = Checkpoint::open(weights_path(options));
+Parameters load_weights(const Metadata &metadata,
+                        const std::filesystem::path &path,
+                        const RunOptions &options, uint32_t rank) {
+  Checkpoint checkpoint = Checkpoint::open(path);
   Progress progress("loading weights", options.quiet);
   LoadOptions load;
   load.rank = rank;
@@ -34,6 +35,11 @@ Parameters load_weights(const Metadata &metadata, const RunOptions &options,
     progress.update(done, total);
   };
   return Parameters::load(metadata.json, checkpoint, load);
+}
+
+Parameters load_weights(const Metadata &metadata, const RunOptions &options,
+                        uint32_t rank) {
+  return load_weights(metadata, weights_path(options), options, rank);
 }
 
 std::unique_ptr<Execution> make_execution(const Metadata &metadata,

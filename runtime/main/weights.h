@@ -17,8 +17,11 @@ namespace baton {
 /// none.
 std::filesystem::path weights_path(const RunOptions &options);
 
-/// Reads the parameters of one of the program's ranks from --weights, showing
-/// progress.
+/// Reads the parameters of one of the program's ranks from a checkpoint,
+/// showing progress; from --weights without one.
+Parameters load_weights(const Metadata &metadata,
+                        const std::filesystem::path &path,
+                        const RunOptions &options, uint32_t rank);
 Parameters load_weights(const Metadata &metadata, const RunOptions &options,
                         uint32_t rank = 0);
 

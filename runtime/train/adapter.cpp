@@ -43,6 +43,11 @@ Adapter Adapter::read(const std::filesystem::path &folder) {
     fail("peft_type has to be \"LORA\"");
   if (at("use_dora") == true)
     fail("use_dora is not built yet");
+  // Modules with a factor of their own.
+  for (const char *key : {"rank_pattern", "alpha_pattern"})
+    if (const nlohmann::json pattern = at(key);
+        !pattern.is_null() && pattern != nlohmann::json::object())
+      fail(std::string(key) + " is not built yet");
   const nlohmann::json rank = at("r"), alpha = at("lora_alpha"),
                        targets = at("target_modules"),
                        base = at("base_model_name_or_path");
@@ -108,7 +113,7 @@ void Adapter::expect(const Adapter &other,
 }
 
 bool is_of_adapter(std::string_view name) {
-  return name.starts_with("base_model.");
+  return name.starts_with(adapter_prefix);
 }
 
 } // namespace baton

@@ -23,6 +23,9 @@ inline constexpr std::string_view adapter_config_name = "adapter_config.json";
 inline constexpr std::string_view adapter_weights_name =
     "adapter_model.safetensors";
 
+/// What PEFT puts before the names of a model's modules.
+inline constexpr std::string_view adapter_prefix = "base_model.model.";
+
 /// Low-rank pairs beside a model's linears: what a program was compiled for, or
 /// what a folder has.
 struct Adapter {

@@ -41,6 +41,7 @@ import math
 import multiprocessing
 import os
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -174,32 +175,41 @@ def measured(command):
     return output, usage.ru_maxrss * 1024
 
 
-def run_peer(arguments, name, folder, length):
-    result = measured([sys.executable, __file__, "--engine", name, "--model", folder, "--batch", arguments.batch,
-                       "--seq", length, "--workers", arguments.workers[0], "--steps", arguments.steps])
+def run_engine(command):
+    """What a peer's process prints, and its memory; None if it failed."""
+    result = measured(command)
     if result is None:
         return None
     output, peak = result
     return json.loads(output.splitlines()[-1]) | {"peak": peak}
 
 
-def run_baton(arguments, program, folder, length):
-    import shutil
-    data, out = (os.path.join(arguments.work, name) for name in ("tokens.u16", "run"))
-    with open(data, "wb") as file:
-        for sequence in sequences_of(arguments.batch, length, SHAPES[arguments.shape]["vocab_size"]):
-            file.write(b"".join(token.to_bytes(2, "little") for token in sequence))
+def run_peer(arguments, name, folder, length):
+    return run_engine([sys.executable, __file__, "--engine", name, "--model", folder, "--batch", arguments.batch,
+                       "--seq", length, "--workers", arguments.workers[0], "--steps", arguments.steps])
+
+
+def run_trainer(command, out, tokens):
+    """A run of Baton's of so many tokens a step, whose folder is removed."""
     shutil.rmtree(out, ignore_errors=True)
-    result = measured([program, "train", "--weights", folder, "--data", data, "--batch", arguments.batch, "--seq",
-                       length, "--steps", arguments.steps, "--lr", RATE, "--lr-schedule", "constant",
-                       "--weight-decay", 0.1, "--clip", 1, "--validation-fraction", 0, "--out", out,
-                       "--workers", arguments.workers[0], "--quiet"])
+    result = measured([*command, "--lr", RATE, "--lr-schedule", "constant", "--weight-decay", 0.1, "--clip", 1,
+                       "--validation-fraction", 0, "--out", out, "--quiet"])
     shutil.rmtree(out, ignore_errors=True)
     if result is None:
         sys.exit("Baton's run failed")
     lines = [json.loads(line) for line in result[0].splitlines()]
     return {"losses": [line["loss"] for line in lines], "peak": result[1],
-            "times": [arguments.batch * length / line["tokens_per_s"] for line in lines]}
+            "times": [tokens / line["tokens_per_s"] for line in lines]}
+
+
+def run_baton(arguments, program, folder, length):
+    data = os.path.join(arguments.work, "tokens.u16")
+    with open(data, "wb") as file:
+        for sequence in sequences_of(arguments.batch, length, SHAPES[arguments.shape]["vocab_size"]):
+            file.write(b"".join(token.to_bytes(2, "little") for token in sequence))
+    return run_trainer([program, "train", "--weights", folder, "--data", data, "--batch", arguments.batch, "--seq",
+                        length, "--steps", arguments.steps, "--workers", arguments.workers[0]],
+                       os.path.join(arguments.work, "run"), arguments.batch * length)
 
 
 def run_llm_c(arguments, program, folder, length, steps):
@@ -218,16 +228,13 @@ def operations(config, batch, length):
     return 6 * linears * tokens + 6 * layers * width * tokens * (length + 1)
 
 
-def compare(arguments, config, folder, trainer, decoder, length, llm_c_program):
-    engines = {"Baton": lambda: run_baton(arguments, trainer, folder, length),
-               "eager": lambda: run_peer(arguments, "eager", folder, length),
-               "compiled": lambda: run_peer(arguments, "compiled", folder, length)}
-    if llm_c_program:
-        engines["llm.c"] = lambda: run_llm_c(arguments, llm_c_program, folder, length, arguments.steps)
+def run_rounds(engines, decoder, rounds, workers):
+    """What each engine's runs have found, in turn, and the machine's peak of multiply-adds. One
+    that fails is left out."""
     runs, broken, peak = {}, set(), 0
-    for _ in range(arguments.rounds):
+    for _ in range(rounds):
         bench = subprocess.run([decoder, "bench", "--prefill", "16", "--decode", "4", "--repeat", "1", "--json",
-                                "--quiet", "--workers", str(arguments.workers[0])],
+                                "--quiet", "--workers", str(workers)],
                                check=True, capture_output=True, text=True)
         peak = max(peak, json.loads(bench.stdout)["fma_peak"])
         for name, run in engines.items():
@@ -239,7 +246,28 @@ def compare(arguments, config, folder, trainer, decoder, length, llm_c_program):
                 runs.pop(name, None)
             else:
                 runs.setdefault(name, []).append(found)
+    return runs, peak
 
+
+def print_times(runs, tokens, work, peak):
+    """Of steps of so many tokens and operations."""
+    print(f"  {work / 1e9:.1f} GFLOP a step, {peak / 1e9:.0f} GFLOP/s at most")
+    longest, reference = max(9, *map(len, runs)), None
+    for name, found in runs.items():
+        median = statistics.median(seconds for run in found for seconds in run["times"][WARM:])
+        reference = reference or median
+        print(f"  {name:{longest}} {median * 1e3:9.1f} ms a step ({median / reference:.2f} of Baton's)  "
+              f"{tokens / median:8.0f} tokens/s  {work / median / peak:4.0%} of multiply-add peak  "
+              f"{max(run['peak'] for run in found) / 2**20:7.0f} MiB", flush=True)
+
+
+def compare(arguments, config, folder, trainer, decoder, length, llm_c_program):
+    engines = {"Baton": lambda: run_baton(arguments, trainer, folder, length),
+               "eager": lambda: run_peer(arguments, "eager", folder, length),
+               "compiled": lambda: run_peer(arguments, "compiled", folder, length)}
+    if llm_c_program:
+        engines["llm.c"] = lambda: run_llm_c(arguments, llm_c_program, folder, length, arguments.steps)
+    runs, peak = run_rounds(engines, decoder, arguments.rounds, arguments.workers[0])
     print(f"\n{arguments.shape} F32, B = {arguments.batch}, T = {length}, {arguments.workers[0]} threads, "
           f"{arguments.rounds} rounds of {arguments.steps} steps")
     own = runs["Baton"][0]["losses"]
@@ -258,15 +286,7 @@ def compare(arguments, config, folder, trainer, decoder, length, llm_c_program):
     if wrong:
         sys.exit("losses differ: no times" + (f" (is {llm_c_program} built for B = {arguments.batch}, T = {length}?)"
                                               if wrong == ["llm.c"] else ""))
-    work = operations(config, arguments.batch, length)
-    print(f"  {work / 1e9:.1f} GFLOP a step, {peak / 1e9:.0f} GFLOP/s at most")
-    reference = None
-    for name, found in runs.items():
-        median = statistics.median(seconds for run in found for seconds in run["times"][WARM:])
-        reference = reference or median
-        print(f"  {name:9} {median * 1e3:9.1f} ms a step ({median / reference:.2f} of Baton's)  "
-              f"{arguments.batch * length / median:8.0f} tokens/s  {work / median / peak:4.0%} of multiply-add peak  "
-              f"{max(run['peak'] for run in found) / 2**20:7.0f} MiB", flush=True)
+    print_times(runs, arguments.batch * length, operations(config, arguments.batch, length), peak)
 
 
 def main():

@@ -177,7 +177,8 @@ def check_refusals(arguments, program, path):
     config = read_json(os.path.join(arguments.adapter, "adapter_config.json"))
     for key, value, text in (("r", config["r"] + 1, "r is"), ("lora_alpha", 99, "the factor"),
                              ("target_modules", ["k_proj"], "target_modules is"), ("peft_type", "IA3", "LORA"),
-                             ("use_dora", True, "use_dora")):
+                             ("use_dora", True, "use_dora"), ("alpha_pattern", {"q_proj": 3}, "alpha_pattern"),
+                             ("rank_pattern", {"q_proj": 2}, "rank_pattern")):
         with open(os.path.join(other, "adapter_config.json"), "w") as file:
             json.dump(config | {key: value}, file)
         fails([*train, "--weights", arguments.folder, "--adapter", other], text)

@@ -94,8 +94,7 @@ void Sum::read(uint64_t first, uint64_t count, std::byte *destination) const {
 /// The weight that a pair is beside: as PEFT calls it behind its prefix, or
 /// without the first part of that, as folders of bare models have it.
 StoredTensor weight_of(const Checkpoint &model, const std::string &module) {
-  constexpr std::string_view prefix = "base_model.model.";
-  const std::string name = module.substr(prefix.size()) + ".weight";
+  const std::string name = module.substr(adapter_prefix.size()) + ".weight";
   return model.find({name, name.substr(name.find('.') + 1)});
 }
 
