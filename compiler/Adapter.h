@@ -1,4 +1,4 @@
-//===- Adapter.h - what --adapter says ------------------------------------===//
+//===- Adapter.h - what flags say of adapters -----------------------------===//
 
 #ifndef BATON_COMPILER_ADAPTER_H
 #define BATON_COMPILER_ADAPTER_H
@@ -18,6 +18,16 @@ struct LowRankAdapter {
   /// Of the pairs' products, times 1 / rank, or 1 / sqrt(rank).
   double alpha = 32;
   bool stabilized = false;
+  std::vector<std::string> targets = {"all-linear"};
+};
+
+/// Adapters that rows of a batch may have, each its own (passes/batching,
+/// adapter-slots).
+struct AdapterSlots {
+  /// Ranks of all that are there at once, and the most of one.
+  int64_t ranks = 0, most = 0;
+  /// How they are kept: "f32" or "bf16".
+  std::string type = "f32";
   std::vector<std::string> targets = {"all-linear"};
 };
 

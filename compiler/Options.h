@@ -89,6 +89,8 @@ struct CompileOptions {
   std::string kvType = "f32";
   /// Steps of several sequences also give each row's last hidden state.
   bool hiddenStates = false;
+  /// What adapters their rows may have, if any.
+  std::optional<AdapterSlots> adapterSlots;
   /// Most rows of a step of several sequences; 0 for the target's usual ones.
   int64_t rows = 0;
   /// Most of them that have logits; 0 for one of each sequence.

@@ -28,7 +28,8 @@ std::vector<std::string> compiler::allPasses() {
           "tile-tasks",        "schedule-static",
           "derive-events",     "plan-memory",
           "event-verify",      "defer-norms",
-          "join-collectives",  "batch-form"};
+          "join-collectives",  "batch-form",
+          "adapter-slots"};
 }
 
 void compiler::addImportPasses(mlir::PassManager &manager) {
@@ -46,6 +47,16 @@ void compiler::addModelPasses(mlir::PassManager &manager,
   if (options.batch)
     manager.addPass(batching::createBatchForm(
         {options.batch, options.kvType, options.hiddenStates}));
+  if (const auto &slots = options.adapterSlots) {
+    batching::AdapterSlotsOptions adapters;
+    adapters.ranks = slots->ranks;
+    adapters.most = slots->most;
+    adapters.stored = slots->type;
+    adapters.targets = slots->targets;
+    manager.addPass(batching::createAdapterSlots(adapters));
+    // Parts of a fused projection have the first matrix of a pair in common.
+    manager.addPass(mlir::createCSEPass());
+  }
   manager.addPass(mlir::createCanonicalizerPass());
 }
 

@@ -34,6 +34,9 @@ inline constexpr std::array<std::string_view, 6> step_inputs = {
 inline constexpr std::array<std::string_view, 7> batch_step_inputs = {
     "tokens", "positions", "sequences", "slots",
     "pages",  "sampling",  "changes"};
+/// And, where its rows have adapters, which ranks are those of each row's.
+inline constexpr std::array<std::string_view, 2> batch_adapter_inputs = {
+    "adapter_places", "adapter_counts"};
 /// What such a program makes for the runtime besides logits.
 inline constexpr std::string_view batch_step_draws = "draws";
 /// What the runtime makes while a step runs, for a phase of it.

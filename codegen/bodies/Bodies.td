@@ -1,5 +1,6 @@
 //===- Bodies.td - all task bodies ----------------------------------------===//
 
+include "codegen/bodies/adapter.td"
 include "codegen/bodies/attention.td"
 include "codegen/bodies/attention_gradient.td"
 include "codegen/bodies/attention_merge.td"

@@ -1,5 +1,7 @@
 //===- linear_transposed.td - packed weights from their other side ---------===//
 //
+// No tiling rule: passes/tiling/rules/product.cpp calls it for the gradients of
+// inputs of linears that are frozen.
 // No sharding rule: model.linear_input_gradient's is product's.
 //
 //===----------------------------------------------------------------------===//

@@ -78,6 +78,48 @@ def Model_PagedAttentionOp : Model_Op<"paged_attention", [Pure, AttrSizedOperand
   let hasVerifier = 1;
 }
 
+def Model_AdapterDownOp : Model_PlainOp<"adapter_down", [Pure]> {
+  let summary = "rows times the first matrix of their adapter's pair beside a linear";
+  let description = [{
+    Of a row whose adapter has `counts[r]` ranks from `places[r]` on, of all that the
+    program has room for, `result[r, j]` is the product of x[r] and row j of the
+    adapter's A, for j below `counts[r]`; the other elements are 0. A row without an
+    adapter has 0 ranks. Room is for `ranks` ranks of all adapters together; the
+    runtime puts them there between two steps.
+
+    **Constraints:**
+    - x is `rows x K x f32`, the result `rows x R x f32`, R a multiple of 16
+    - A is a parameter, `R x K` in f32 or bf16: R ranks are the most of an adapter
+    - places and counts are `rows x i32`
+    - `ranks` is a multiple of 16, at least R
+    - the program is a batch
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$a,
+                       Model_TensorType:$places, Model_TensorType:$counts, I64Attr:$ranks);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_AdapterUpOp : Model_PlainOp<"adapter_up", [Pure]> {
+  let summary = "adds the second product of adapters' pairs to what a linear makes";
+  let description = [{
+    `result[r, offset + n] = base[r, offset + n] +` the product of the first `counts[r]`
+    elements of low[r] and row n of the B of the row's adapter, which has its factor
+    in it; other elements are those of base. See `model.adapter_down`.
+
+    **Constraints:**
+    - base and result are `rows x N x f32`, base made by `model.linear` or `model.adapter_up` for this op alone
+    - low is made by `model.adapter_down`, with the same places, counts and ranks
+    - B is a parameter, `M x R` in f32 or bf16; `offset` is a multiple of 16, and offset + M at most N
+    - the program is a batch
+  }];
+  let arguments = (ins Model_TensorType:$base, Model_TensorType:$low, Model_TensorType:$b,
+                       Model_TensorType:$places, Model_TensorType:$counts,
+                       I64Attr:$ranks, DefaultValuedAttr<I64Attr, "0">:$offset);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
 def Model_TokenMaskOp : Model_PlainOp<"token_mask"> {
   let summary = "says which tokens constraints allow";
   let description = [{

@@ -48,6 +48,79 @@ static LogicalResult expectBatch(Operation *op) {
   return success();
 }
 
+/// What both ops of a pair say of their adapters' ranks.
+template <typename OpT>
+static LogicalResult verifyRanks(OpT op, int64_t most) {
+  if (failed(expectBatch(op)) ||
+      failed(expectIndices(op, "places", op.getPlaces())) ||
+      failed(expectIndices(op, "counts", op.getCounts())))
+    return failure();
+  if (most % kRankUnit)
+    return op.emitOpError() << "an adapter has up to " << most
+                            << " ranks, expected a multiple of " << kRankUnit;
+  const int64_t ranks = op.getRanks();
+  if (ranks < most || ranks % kRankUnit)
+    return op.emitOpError() << "there is room for " << ranks
+                            << " ranks, expected a multiple of " << kRankUnit
+                            << ", at least " << most;
+  return success();
+}
+
+/// A matrix of pairs: a parameter in f32 or bf16.
+static LogicalResult expectMatrix(Operation *op, StringRef name, Value matrix) {
+  if (failed(expectRank(op, name, matrix, 2)) ||
+      failed(expectStatic(op, name, matrix)))
+    return failure();
+  Type element = typeOf(matrix).getElementType();
+  if (!element.isF32() && !element.isBF16())
+    return op->emitOpError() << name << " is of " << element
+                             << ", expected f32 or bf16";
+  if (!matrix.getDefiningOp<ParameterOp>())
+    return op->emitOpError() << name << " is no model.parameter";
+  return success();
+}
+
+LogicalResult AdapterDownOp::verify() {
+  if (failed(expectMatrix(*this, "A", getA())))
+    return failure();
+  const int64_t most = shapeOf(getA())[0];
+  if (failed(verifyRanks(*this, most)) ||
+      failed(expectShape(*this, "x", getX(), {kRows, shapeOf(getA())[1]})) ||
+      failed(expectShape(*this, "the result", getResult(), {kRows, most})) ||
+      failed(expectFloat32(*this, "x", getX())))
+    return failure();
+  return expectFloat32(*this, "the result", getResult());
+}
+
+LogicalResult AdapterUpOp::verify() {
+  if (failed(expectMatrix(*this, "B", getB())))
+    return failure();
+  const int64_t most = shapeOf(getB())[1], outputs = shapeOf(getB())[0];
+  if (failed(verifyRanks(*this, most)) ||
+      failed(expectTypeOf(*this, "the result", getResult(), "base",
+                          getBase())) ||
+      failed(expectRank(*this, "base", getBase(), 2)) ||
+      failed(expectShape(*this, "low", getLow(), {kRows, most})))
+    return failure();
+  auto down = getLow().getDefiningOp<AdapterDownOp>();
+  if (!down)
+    return emitOpError() << "low is made by no model.adapter_down";
+  if (down.getPlaces() != getPlaces() || down.getCounts() != getCounts() ||
+      down.getRanks() != getRanks())
+    return emitOpError() << "low is of other places, counts or ranks";
+  if (!isa_and_nonnull<LinearOp, AdapterUpOp>(getBase().getDefiningOp()) ||
+      !getBase().hasOneUse())
+    return emitOpError() << "base is not made by model.linear or "
+                            "model.adapter_up for this op alone";
+  const int64_t offset = getOffset();
+  if (offset < 0 || offset % kRankUnit ||
+      offset + outputs > shapeOf(getBase())[1])
+    return emitOpError() << "offset is " << offset << ", expected a multiple of "
+                         << kRankUnit << " with " << outputs
+                         << " elements behind it";
+  return success();
+}
+
 LogicalResult TokenMaskOp::verify() {
   ArrayRef<int64_t> masks = shapeOf(getResult());
   if (failed(expectBatch(*this)) ||

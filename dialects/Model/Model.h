@@ -40,6 +40,10 @@ constexpr int64_t kExpertOutputs = 16;
 /// A head of `model.head_linear` has a multiple of so many.
 constexpr int64_t kHeadOutputs = 16;
 
+/// Ranks of adapters that a batch has room for come in multiples of so many: a
+/// panel of weights; and the most that one adapter may have.
+constexpr int64_t kRankUnit = 16, kMostRanks = 1024;
+
 /// Words of a mask of tokens, which has a bit for each.
 constexpr int64_t maskWords(int64_t vocabulary) {
   return (vocabulary + 31) / 32;
@@ -120,6 +124,11 @@ namespace baton::model {
 /// An attribute of a program whose parameters are frozen, but for low-rank
 /// pairs beside linears: says what these are (low-rank-adapters).
 constexpr llvm::StringLiteral kAdapter = "model.adapter";
+
+/// An attribute of a batch whose rows have adapters of their own: for how many
+/// ranks of all together there is room, the most of one, and which linears'
+/// modules have pairs (adapter-slots).
+constexpr llvm::StringLiteral kAdapters = "model.adapters";
 
 /// Attributes of an event.body: the bodies that are its adjoint for inputs, and
 /// for weights.

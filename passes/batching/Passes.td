@@ -48,4 +48,40 @@ def BatchForm : Pass<"batch-form", "::mlir::ModuleOp"> {
   ];
 }
 
+def AdapterSlots : Pass<"adapter-slots", "::mlir::ModuleOp"> {
+  let summary = "Give each row of a batch a low-rank adapter of its own";
+  let description = [{
+    ```mlir
+    %y = model.linear %x, %w
+    ```
+    becomes, with `ranks=64` and `most=16`,
+    ```mlir
+    %low = model.adapter_down %x, %a, %places, %counts {ranks = 64}
+    %b0 = model.linear %x, %w
+    %y = model.adapter_up %b0, %low, %b, %places, %counts {ranks = 64}
+    ```
+    where `%places` and `%counts` are new arguments of the program: which of the
+    64 ranks are those of a row's adapter. Pairs are beside linears of the modules
+    that `targets` names, as PEFT has it. To be run behind batch-form.
+
+    What a linear does before and behind its product becomes ops of their own: its
+    norm, since the pair multiplies the same rows, and its activation, since the
+    pair is added before it. A gated linear becomes two. The sum of linears that
+    were grouped has a pair for each part; where a part does not begin at a
+    multiple of 16 columns, these are linears of their own again.
+
+    The bits of a row without an adapter are those of the program without.
+  }];
+  let options = [
+    Option<"ranks", "ranks", "int64_t", "64", "Ranks that there is room for, of all adapters together">,
+    Option<"most", "most", "int64_t", "16", "Ranks that one adapter has at most">,
+    Option<"stored", "stored", "std::string", "\"f32\"", "How adapters are kept: f32 or bf16">,
+    ListOption<"targets", "targets", "std::string", "Names of linears' modules, or all-linear">
+  ];
+  let dependentDialects = ["::baton::model::ModelDialect"];
+  let statistics = [
+    Statistic<"numPairs", "pairs", "Linears beside which adapters have pairs">
+  ];
+}
+
 #endif // BATON_PASSES_BATCHING

@@ -750,9 +750,14 @@ static LogicalResult verifyInputs(ModuleOp module) {
     for (PhaseOp phase : phasesOf(program)) {
       if (phase.getBody().getOps<AdvanceOp>().empty())
         continue;
-      std::span<const std::string_view> inputs = step_inputs;
-      if (program->hasAttr("event.batch"))
-        inputs = batch_step_inputs;
+      SmallVector<std::string_view> inputs(step_inputs.begin(),
+                                           step_inputs.end());
+      if (auto batch = program->getAttrOfType<DictionaryAttr>("event.batch")) {
+        inputs.assign(batch_step_inputs.begin(), batch_step_inputs.end());
+        if (batch.contains("adapters"))
+          inputs.append(batch_adapter_inputs.begin(),
+                        batch_adapter_inputs.end());
+      }
       for (AccessAttr access : phase.getAccessAttrs()) {
         StringRef name = access.getBuffer().getValue();
         if (!access.getWrite() ||

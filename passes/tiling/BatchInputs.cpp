@@ -16,8 +16,13 @@ BatchInputs::BatchInputs(Tiler &tiler, model::ProgramOp model) {
     return builder.getDictionaryAttr(
         {builder.getNamedAttr("role", builder.getStringAttr(role))});
   };
-  for (auto [name, argument] : llvm::zip_equal(
-           batch_step_inputs, model.getBody().front().getArguments())) {
+  SmallVector<std::string_view> names(batch_step_inputs.begin(),
+                                      batch_step_inputs.end());
+  auto adapters = model->getAttrOfType<DictionaryAttr>(model::kAdapters);
+  if (adapters)
+    names.append(batch_adapter_inputs.begin(), batch_adapter_inputs.end());
+  for (auto [name, argument] :
+       llvm::zip_equal(names, model.getBody().front().getArguments())) {
     StringRef input(name.data(), name.size());
     plan.reserve(input);
     View view = plan.persistent(input, typeOf(argument), 1, StringAttr(),
@@ -44,6 +49,13 @@ BatchInputs::BatchInputs(Tiler &tiler, model::ProgramOp model) {
   declare(2, *model.getBatch(), event::TableProperty::any);
   declare(3, any, event::TableProperty::distinct);
   declare(4, any / model::kPagePositions, event::TableProperty::any);
+  if (adapters) {
+    auto numberOf = [&](StringRef key) {
+      return adapters.getAs<IntegerAttr>(key).getInt();
+    };
+    declare(7, numberOf("ranks") + 1, event::TableProperty::any);
+    declare(8, numberOf("most") + 1, event::TableProperty::any);
+  }
 }
 
 void BatchInputs::provide(PhaseBuilder &phase) const {
@@ -53,11 +65,12 @@ void BatchInputs::provide(PhaseBuilder &phase) const {
 
 void BatchInputs::describe(model::ProgramOp model, event::ProgramOp program) {
   Builder builder(program.getContext());
-  program->setAttr(
-      "event.batch",
-      builder.getDictionaryAttr(
-          {builder.getNamedAttr(
-               "changes", builder.getI64IntegerAttr(model.countChanges())),
-           builder.getNamedAttr("sequences", model.getBatchAttr()),
-           builder.getNamedAttr("longest_sequence", model.getMaxSeqAttr())}));
+  SmallVector<NamedAttribute> entries = {
+      builder.getNamedAttr("changes",
+                           builder.getI64IntegerAttr(model.countChanges())),
+      builder.getNamedAttr("sequences", model.getBatchAttr()),
+      builder.getNamedAttr("longest_sequence", model.getMaxSeqAttr())};
+  if (Attribute adapters = model->getAttr(model::kAdapters))
+    entries.push_back(builder.getNamedAttr("adapters", adapters));
+  program->setAttr("event.batch", builder.getDictionaryAttr(entries));
 }

@@ -5,11 +5,12 @@
 
 #include "codegen/bodies/Formulas.h"
 #include "passes/tiling/Norms.h"
+#include "passes/tiling/Products.h"
 #include "passes/tiling/Weights.h"
 
 namespace baton::tasks {
 
-/// The input of a linear's tile: x itself, or x normalised into scratch.
+/// Rows of a task: of a linear's input x itself, or x normalised into scratch.
 struct LinearInput {
   mlir::Attribute pointer, stride;
 };
@@ -106,6 +107,16 @@ readLinearInput(OpT op, mlir::Value weight, PhaseBuilder &phase, const View &x,
              /*invariant=*/true);
   return rounded;
 }
+
+/// Calls what adds to the tile of a linear that the same task has made, at
+/// `out`.
+using LinearAddition = llvm::function_ref<mlir::LogicalResult(
+    PhaseBuilder &phase, const ProductTiles &tiles, LinearInput out)>;
+
+/// Tiles a linear whose tiles are those of what `made` makes of them: itself,
+/// or an op that only adds to them, by `add`.
+mlir::LogicalResult tileLinear(model::LinearOp op, mlir::Operation *made,
+                               LinearAddition add, Tiler &tiler);
 
 } // namespace baton::tasks
 

@@ -216,6 +216,22 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   app.add_flag("--embeddings", embeddings,
                "--max-batch: steps also give each row's last hidden state, for "
                "/v1/embeddings, /score and /rerank of FILE serve");
+  maxAdaptersOption = app.add_option(
+      "--max-adapters", maxAdapters,
+      "--max-batch: how many low-rank adapters of --max-adapter-rank there is "
+      "room for at once, more of lower ranks; each request then names its own "
+      "(FILE serve --adapter NAME=DIR)");
+  adapterRankOption = app.add_option(
+      "--max-adapter-rank", adapterRank,
+      "--max-adapters: most ranks of an adapter, 1 to 1024; 16 without it");
+  adapterTargetsOption =
+      app.add_option("--adapter-targets", adapterTargets,
+                     "--max-adapters: names of the linears that adapters may "
+                     "have pairs beside, as q_proj,v_proj; all-linear")
+          ->delimiter(',');
+  app.add_option("--adapter-type", adapterType.value,
+                 "--max-adapters: how adapters are kept: f32, or bf16, which "
+                 "takes half of the memory");
 }
 
 void tools::CompileFlags::addRankFlags(CLI::App &app) {
@@ -412,7 +428,7 @@ std::string tools::CompileFlags::checkChoices() const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &activations, &kvType, &optimize, &sanitize, &recompute,
+       {&mode, &dtype, &activations, &kvType, &adapterType, &optimize, &sanitize, &recompute,
         &launch, &cublasLt, &exchanges, &tensorParallel, &expertParallel, &zero,
         &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
@@ -497,7 +513,9 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     if (embeddings)
       return "--embeddings is for --max-batch: it is FILE serve and FILE batch "
              "that make them";
-    return "";
+    if (maxAdaptersOption->count())
+      return "--max-adapters is for --max-batch, whose requests name adapters";
+    return finishAdapters(options);
   }
   std::string flag = "--max-batch=" + std::to_string(maxBatch);
   if (maxBatch < 1 || maxBatch > (1 << 16))
@@ -520,6 +538,40 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     return "--max-outputs=" + std::to_string(maxOutputs) +
            " is out of range, expected 1 to the most rows of a step";
   options.outputs = maxOutputs;
+  return finishAdapters(options);
+}
+
+std::string
+tools::CompileFlags::finishAdapters(CompileOptions &options) const {
+  constexpr int64_t most = 1024, unit = 16;
+  if (!maxAdaptersOption->count()) {
+    if (adapterRankOption->count())
+      return "--max-adapter-rank is for --max-adapters";
+    if (adapterTargetsOption->count())
+      return "--adapter-targets is for --max-adapters";
+    if (adapterType.value != "f32")
+      return "--adapter-type is for --max-adapters";
+    return "";
+  }
+  if (maxAdapters < 1 || maxAdapters > 4096)
+    return "--max-adapters=" + std::to_string(maxAdapters) +
+           " is out of range, expected 1 to 4096";
+  if (adapterRank < 1 || adapterRank > most)
+    return "--max-adapter-rank=" + std::to_string(adapterRank) +
+           " is out of range, expected 1 to " + std::to_string(most);
+  if (!mesh.empty())
+    return "--max-adapters with --mesh=" + mesh +
+           " is not built yet; batonc merge makes one checkpoint of a model "
+           "and an adapter, which ranks run";
+  AdapterSlots &slots = options.adapterSlots.emplace();
+  slots.most = (adapterRank + unit - 1) / unit * unit;
+  slots.ranks = slots.most * maxAdapters;
+  slots.type = adapterType.value;
+  if (adapterTargetsOption->count())
+    slots.targets = adapterTargets;
+  for (const std::string &target : slots.targets)
+    if (target.empty())
+      return "--adapter-targets has an empty name";
   return "";
 }
 

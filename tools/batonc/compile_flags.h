@@ -52,6 +52,7 @@ private:
   std::string finishSequences(compiler::CompileOptions &options) const;
   std::string finishParts(compiler::CompileOptions &options) const;
   std::string finishBatch(compiler::CompileOptions &options) const;
+  std::string finishAdapters(compiler::CompileOptions &options) const;
   std::string finishMode(compiler::CompileOptions &options) const;
   std::string finishPasses(compiler::CompileOptions &options) const;
 
@@ -79,6 +80,12 @@ private:
   CLI::Option *maxRowsOption = nullptr;
   CLI::Option *maxOutputsOption = nullptr;
   int64_t maxSeq = 0, maxBatch = 0, maxRows = 0, maxOutputs = 0;
+  CLI::Option *maxAdaptersOption = nullptr;
+  CLI::Option *adapterRankOption = nullptr;
+  CLI::Option *adapterTargetsOption = nullptr;
+  int64_t maxAdapters = 0, adapterRank = 16;
+  std::vector<std::string> adapterTargets;
+  Choice adapterType{"--adapter-type", "f32", {"f32", "bf16"}, {}};
   int64_t microbatches = 0;
   bool sequenceParallel = false;
   Choice tensorParallel{"--tensor-parallel",

@@ -35,6 +35,7 @@
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H
 #define BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H
 
+#include "codegen/cuda/library/adapter.h"
 #include "codegen/cuda/library/attention.h"
 #include "codegen/cuda/library/attention_matrix.h"
 #include "codegen/cuda/library/attention_merge.h"

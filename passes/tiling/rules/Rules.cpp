@@ -8,7 +8,8 @@ using namespace baton::tasks;
 
 static TilingRules makeRules() {
   TilingRules rules;
-  for (auto add : {addAttention,
+  for (auto add : {addAdapter,
+                   addAttention,
                    addAttentionGradient,
                    addCrossEntropy,
                    addDeferredNorm,

@@ -74,6 +74,7 @@ private:
 };
 
 // Those of each operator.
+void addAdapter(TilingRules &rules);
 void addAttention(TilingRules &rules);
 void addAttentionGradient(TilingRules &rules);
 void addCrossEntropy(TilingRules &rules);

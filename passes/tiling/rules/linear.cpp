@@ -109,9 +109,8 @@ static LogicalResult callAddend(model::LinearOp op, PhaseBuilder &phase,
   return success();
 }
 
-static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
-  if (isAddend(op))
-    return success();
+LogicalResult tasks::tileLinear(model::LinearOp op, Operation *made,
+                                LinearAddition add, Tiler &tiler) {
   View x = tiler.viewOf(op.getX()), residual;
   if (failed(expectLinearInput(op, x)))
     return failure();
@@ -126,7 +125,7 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
     return failure();
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
-  View out = tiler.resultFor(op, name);
+  View out = tiler.resultFor(made, name);
   ProductTiles tiles{
       RowTiles(tiler, out.type, tiler.rowsOf(op, plan.tiles().linearRows)),
       tiler.columnsOf(op, plan.tiles().linearColumns),
@@ -178,7 +177,20 @@ static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
     callForRows(phase, *trained, rows, tiles.width, task);
   else
     callForPanels(op, phase, panels, tiles.width, task);
-  return success();
+  return add ? add(phase, tiles, {task.out, task.outStride}) : success();
+}
+
+/// Whether pairs of adapters are added to it, where its tiles are.
+static bool isAdapted(model::LinearOp op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<model::AdapterUpOp>(user);
+  });
+}
+
+static LogicalResult tile(model::LinearOp op, Tiler &tiler) {
+  if (isAddend(op) || isAdapted(op))
+    return success();
+  return tileLinear(op, op, nullptr, tiler);
 }
 
 // Each head's panels are its own.

@@ -23,7 +23,7 @@ INPUTS = ["codegen/bodies/*", "codegen/cpu/library/*", "codegen/cuda/library/*",
 # A library's file of an operator, and what defines a body in it: a function, or a macro
 # that puts a name together.
 LIBRARIES = {"cpu": "codegen/cpu/library/{}.cpp", "cuda": "codegen/cuda/library/{}.h"}
-DEFINITION = r"baton_task_{0}\b|baton_task_{1}##|baton_task_{2}_##|BATON_[A-Z_]+\({0},|BATON_[A-Z_]+\({2}_##"
+DEFINITION = r"baton_task_{0}\b|baton_task_{1}_?##|baton_task_{2}_##|BATON_[A-Z_]+\({0},|BATON_[A-Z_]+\({2}_##"
 # Of blocks, which runtime/weight_blocks.h lists for macros.
 BLOCKS = (ROOT / "runtime/weight_blocks.h").read_text()
 FORMAT = re.compile("_(?:" + "|".join(re.findall(r"^  APPLY\((\w+), \w+\)", BLOCKS, re.MULTILINE)) + ")$")

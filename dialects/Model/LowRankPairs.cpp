@@ -1,0 +1,83 @@
+//===- LowRankPairs.cpp - which linears have pairs beside them ------------===//
+
+#include "dialects/Model/LowRankPairs.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::model;
+
+constexpr StringLiteral kAllLinear = "all-linear";
+constexpr StringLiteral kWeight = ".weight";
+constexpr StringLiteral kPrefix = "base_model.model.";
+
+/// What a linear's module is called in the checkpoint; empty where its weight
+/// is none by itself.
+static StringRef moduleOf(ParameterOp weight) {
+  if (!weight || weight.isOfSeveral())
+    return {};
+  auto name = cast<StringAttr>(weight.getSources()[0]).getValue();
+  return name.ends_with(kWeight) ? name.drop_back(kWeight.size()) : StringRef();
+}
+
+static StringRef lastPart(StringRef module) {
+  return module.substr(module.rfind('.') + 1);
+}
+
+bool model::isRouter(Operation *linear) {
+  return llvm::any_of(linear->getUsers(),
+                      [](Operation *user) { return isa<RouteOp>(user); });
+}
+
+/// As PEFT has it: the whole name, or its last parts.
+bool PairTargets::isTarget(StringRef module) const {
+  for (const std::string &name : names)
+    if (name == kAllLinear || module == name ||
+        (module.ends_with(name) &&
+         module.drop_back(name.size()).ends_with(".")))
+      return true;
+  return false;
+}
+
+bool PairTargets::take(ParameterOp weight) {
+  const StringRef module = moduleOf(weight);
+  if (module.empty())
+    return false;
+  known.insert(lastPart(module).str());
+  if (!isTarget(module))
+    return false;
+  adapted.insert(lastPart(module).str());
+  return true;
+}
+
+LogicalResult PairTargets::check(ProgramOp program) const {
+  for (const std::string &name : names)
+    if (name != kAllLinear && !adapted.count(lastPart(name).str()))
+      return program.emitOpError()
+             << "has no linear that can be adapted called '" << name
+             << "'; there is " << llvm::join(known, ", ") << ", and "
+             << kAllLinear << " for all of them";
+  if (adapted.empty())
+    return program.emitOpError() << "has no linear that can be adapted";
+  return success();
+}
+
+ParameterOp model::makePairMatrix(OpBuilder &builder, ParameterOp weight,
+                                  Location linear, StringRef name,
+                                  ArrayRef<int64_t> shape, Type element) {
+  SmallVector<Attribute> sources;
+  for (auto source : weight.getSources().getAsRange<StringAttr>())
+    sources.push_back(builder.getStringAttr(
+        kPrefix + source.getValue().drop_back(kWeight.size()) + "." + name +
+        kWeight));
+  auto named = dyn_cast<NameLoc>(linear);
+  Location location = NameLoc::get(builder.getStringAttr(
+      (named ? named.getName().getValue() : StringRef("linear")) + "." + name));
+  auto matrix = builder.create<ParameterOp>(
+      location, StepTensorType::get(builder.getContext(), shape, element),
+      builder.getArrayAttr(sources));
+  if (name == "lora_B" && weight.getBlocks())
+    matrix.setBlocksAttr(weight.getBlocksAttr());
+  return matrix;
+}
