@@ -109,6 +109,8 @@ struct BatchDriver::Sequence {
   uint64_t computed = 0, reached = 0;
   /// Of a running one.
   uint32_t line = 0;
+  /// The first rank of its adapter, if it has one.
+  uint32_t adapter_place = 0;
   uint32_t page_count = 0;
   /// Those of its pages, from the first on, that are published.
   uint32_t published = 0;
@@ -137,6 +139,12 @@ struct BatchDriver::Job {
   const uint64_t prompt_size;
   uint64_t max_new_tokens;
   uint64_t cached_tokens = 0;
+  /// What is to be in the program's memory, until it is there.
+  std::optional<PackedAdapter> packed;
+  /// Texts share pages with those of the same adapter.
+  uint64_t beginning() const {
+    return request.adapter ? request.adapter->number() : 0;
+  }
   size_t longest_stop_string = 0;
   std::vector<std::unique_ptr<Sequence>> sequences;
   /// Those that are not done.
@@ -203,7 +211,7 @@ BatchDriver::BatchDriver(const BatchCapacities &shape,
                          BatchHooks hooks)
     : shape(shape), inputs(inputs), options(std::move(wanted)),
       hooks(std::move(hooks)), pages(shape.pages, options.prefix_cache),
-      check(shape),
+      adapters(shape.adapter_ranks), check(shape),
       capacity(options.capacity
                    ? options.capacity
                    : std::max(least_requests,
@@ -229,6 +237,8 @@ bool BatchDriver::submit(BatchRequest &&request) {
     throw Error("no more requests are taken");
   if (auto fault = find_request_fault(request, shape))
     throw Error(*fault);
+  if (request.adapter && !options.write_storage)
+    throw Error("adapter: the program takes no adapters");
   if (!request.stop_strings.empty() && !options.tokenizer)
     throw Error("stop: there is no tokenizer, and so no text that may end");
   if (unfinished.fetch_add(1) >= capacity) {
@@ -238,6 +248,9 @@ bool BatchDriver::submit(BatchRequest &&request) {
   try {
     auto job = std::make_unique<Job>(std::move(request), *this);
     expect_beginning(*job);
+    if (const auto &adapter = job->request.adapter;
+        adapter && !*adapter->is_there)
+      job->packed = adapter->pack();
     std::lock_guard lock(mutex);
     job->number = submitted++;
     events.push_back({std::move(job), {}});
@@ -274,7 +287,8 @@ BatchCounts BatchDriver::counts() const {
           .guessed_tokens = count.guessed_tokens,
           .right_guesses = count.right_guesses,
           .preemptions = count.preemptions,
-          .recomputed = count.recomputed};
+          .recomputed = count.recomputed,
+          .adapter_loads = count.adapter_loads};
 }
 
 BatchLoad BatchDriver::load() const {
@@ -297,11 +311,13 @@ BatonStep BatchDriver::begin(std::span<int32_t>) {
   std::copy(lines.begin(), lines.end(), inputs.pages);
   for (Sequence *sequence : running)
     write_changes(*sequence);
+  adapters.begin_step(/*begins_run=*/true);
   take_events(std::unique_lock(mutex));
   return make_step();
 }
 
 BatonStep BatchDriver::advance(const BatonStep &, const Logits &) {
+  adapters.begin_step(/*begins_run=*/false);
   take_results();
   take_events(std::unique_lock(mutex, std::try_to_lock));
   return make_step();
@@ -421,7 +437,8 @@ void BatchDriver::publish_pages(Sequence &sequence) {
     const int32_t *own = line(sequence);
     const int32_t parent = entry ? own[entry - 1] : PagePool::none;
     set_page(sequence, entry,
-             pages.publish(own[entry], parent, sequence.page_tokens(entry)));
+             pages.publish(own[entry], parent, sequence.page_tokens(entry),
+                           sequence.job.beginning()));
   }
 }
 
@@ -611,13 +628,13 @@ bool BatchDriver::admit(Sequence &sequence) {
   const uint64_t wanted = pages_of(sequence.end());
   const uint64_t spare = running.size() / 8;
   if (pages.available() < wanted - sequence.page_count + spare) {
-    const int32_t *own = line(sequence);
-    while (sequence.page_count)
-      pages.release(own[--sequence.page_count]);
-    sequence.published = 0;
-    sequence.computed = 0;
+    give_pages_back(sequence);
     refused = &sequence;
     refused_pages = available;
+    return false;
+  }
+  if (!admit_adapter(sequence)) {
+    give_pages_back(sequence);
     return false;
   }
   if (&sequence == refused)
@@ -639,6 +656,38 @@ bool BatchDriver::admit(Sequence &sequence) {
   return true;
 }
 
+/// Sees to it that the sequence's adapter is in the program's memory. False
+/// while others need the room.
+bool BatchDriver::admit_adapter(Sequence &sequence) {
+  Job &job = sequence.job;
+  ServedAdapter *adapter = job.request.adapter.get();
+  if (!adapter)
+    return true;
+  const auto room =
+      adapters.take(adapter->number(), adapter->ranks(), adapter->is_there);
+  if (!room)
+    return false;
+  if (room->is_new) {
+    // It was there when the request came, and has gone meanwhile.
+    if (!job.packed)
+      job.packed = adapter->pack();
+    adapter->write(*job.packed, room->place, options.write_storage);
+    ++count.adapter_loads;
+  }
+  job.packed.reset();
+  sequence.adapter_place = room->place;
+  return true;
+}
+
+/// Of one that is not admitted after all, or no longer.
+void BatchDriver::give_pages_back(Sequence &sequence) {
+  const int32_t *own = line(sequence);
+  while (sequence.page_count)
+    pages.release(own[--sequence.page_count]);
+  sequence.published = 0;
+  sequence.computed = 0;
+}
+
 /// Takes what others have computed, at the borders of pages.
 void BatchDriver::find_pages(Sequence &sequence) {
   if (!options.prefix_cache || sequence.computed % page_positions)
@@ -647,7 +696,8 @@ void BatchDriver::find_pages(Sequence &sequence) {
   uint64_t entry = sequence.computed / page_positions;
   for (; entry < sequence.full_pages(); ++entry) {
     const int32_t parent = entry ? own[entry - 1] : PagePool::none;
-    const int32_t page = pages.find(parent, sequence.page_tokens(entry));
+    const int32_t page = pages.find(parent, sequence.page_tokens(entry),
+                                    sequence.job.beginning());
     if (page == PagePool::none)
       break;
     if (entry < sequence.page_count)
@@ -681,12 +731,10 @@ void BatchDriver::preempt(Sequence &sequence) {
 
 /// Gives its pages back; what they hold stays as long as it can.
 void BatchDriver::leave(Sequence &sequence) {
-  const int32_t *own = line(sequence);
-  while (sequence.page_count)
-    pages.release(own[--sequence.page_count]);
+  give_pages_back(sequence);
+  if (const auto &adapter = sequence.job.request.adapter)
+    adapters.release(adapter->number());
   free_lines.push_back(sequence.line);
-  sequence.published = 0;
-  sequence.computed = 0;
   sequence.rows = sequence.outputs = sequence.guessed = 0;
   running.erase(std::find(running.begin(), running.end(), &sequence));
 }
@@ -747,7 +795,9 @@ BatonStep BatchDriver::make_step() {
       logits += sequence->outputs;
   BatonStep step = {write_rows(), 0, logits, 0};
   if (step.rows == 0) {
-    if (!running.empty() || waiting)
+    // The run ends where only adapters that rest are in the way; whoever waits
+    // begins another.
+    if (!running.empty() || (waiting && !adapters.rests()))
       throw std::logic_error("of the texts that are left none can go on");
     return step;
   }
@@ -923,7 +973,8 @@ bool BatchDriver::is_computed_now(const Sequence &sequence) const {
   for (const Sequence *other : prompts)
     if (other->computed / page_positions == entry &&
         other->end() >= (entry + 1) * page_positions &&
-        (entry == 0 || parent(*other) == parent(sequence)) &&
+        (entry == 0 ? other->job.beginning() == sequence.job.beginning()
+                    : parent(*other) == parent(sequence)) &&
         std::equal(wanted.begin(), wanted.end(),
                    other->page_tokens(entry).begin()))
       return true;
@@ -958,6 +1009,13 @@ void BatchDriver::write_row(uint32_t row, const Sequence &sequence,
   inputs.sequences[row] = static_cast<int32_t>(sequence.line);
   inputs.slots[row] = page * int32_t(page_positions) +
                       static_cast<int32_t>(position % page_positions);
+  if (inputs.adapter_places) {
+    const ServedAdapter *adapter = sequence.job.request.adapter.get();
+    inputs.adapter_places[row] =
+        adapter ? static_cast<int32_t>(sequence.adapter_place) : 0;
+    inputs.adapter_counts[row] =
+        adapter ? static_cast<int32_t>(adapter->ranks()) : 0;
+  }
 }
 
 /// What is wanted of the row at a position.

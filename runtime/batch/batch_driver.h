@@ -34,11 +34,17 @@
 // Rows do not depend on the rest of a step, nor a token on anything but its
 // seed and position: which texts run together changes no text.
 //
+// A text with an adapter is admitted when that is in the program's memory, or
+// there is room for it (adapter_ranks.h); then it is put there, before the step
+// begins. Who hands a request over has made of its files what goes there, so
+// that this copies and no more.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_BATCH_BATCH_DRIVER_H
 #define BATON_RUNTIME_BATCH_BATCH_DRIVER_H
 
+#include "runtime/batch/adapter_ranks.h"
 #include "runtime/batch/batch_request.h"
 #include "runtime/batch/guess_choice.h"
 #include "runtime/batch/page_pool.h"
@@ -71,6 +77,8 @@ struct BatchOptions {
   uint32_t prompt_lookup = 0;
   /// Most requests that are not finished; 0: some for each sequence.
   size_t capacity = 0;
+  /// Puts adapters into the program's memory; of a program that takes some.
+  StorageWriter write_storage = {};
   /// Seconds since any moment, by which guesses are chosen.
   double (*clock)() = &steady_seconds;
   /// For strings that end texts.
@@ -112,6 +120,8 @@ struct BatchCounts {
   uint64_t preemptions = 0;
   /// Rows that were computed again because of them.
   uint64_t recomputed = 0;
+  /// Adapters that were put into the program's memory.
+  uint64_t adapter_loads = 0;
 };
 
 /// Behind the latest step or result.
@@ -190,7 +200,9 @@ private:
   void stop_waiting(Sequence &sequence);
   void admit();
   bool admit(Sequence &sequence);
+  bool admit_adapter(Sequence &sequence);
   void find_pages(Sequence &sequence);
+  void give_pages_back(Sequence &sequence);
   void count_found(Sequence &sequence, uint64_t before);
   void preempt(Sequence &sequence);
   void leave(Sequence &sequence);
@@ -222,6 +234,7 @@ private:
   const BatchOptions options;
   const BatchHooks hooks;
   PagePool pages;
+  AdapterRanks adapters;
   BatchCheck check;
 
   // Of the worker that advances.
@@ -262,7 +275,8 @@ private:
     std::atomic<uint64_t> steps = 0, rows = 0, prompt_tokens = 0,
                           cached_tokens = 0, generated_tokens = 0,
                           scored_tokens = 0, guessed_tokens = 0,
-                          right_guesses = 0, preemptions = 0, recomputed = 0;
+                          right_guesses = 0, preemptions = 0, recomputed = 0,
+                          adapter_loads = 0;
   } count;
   struct {
     std::atomic<uint64_t> running = 0, waiting = 0, used_pages = 0;

@@ -3,6 +3,7 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_FORMAT_H
 #define BATON_RUNTIME_BATCH_BATCH_FORMAT_H
 
+#include "runtime/batch/adapter_shelf.h"
 #include "runtime/batch/api_lines.h"
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/tokenizer/tokenizer.h"
@@ -29,6 +30,8 @@ struct BatchFormat {
   bool bytes = false;
   /// Why there is no tokenizer, and what to do.
   std::string no_tokenizer = {};
+  /// Those that requests may name; or null.
+  std::shared_ptr<AdapterShelf> adapters = {};
   /// What reads requests to other paths than /v1/completions; or null.
   std::shared_ptr<const ApiLines> api = {};
 };

@@ -3,6 +3,7 @@
 #ifndef BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 #define BATON_RUNTIME_BATCH_BATCH_REQUEST_H
 
+#include "runtime/batch/adapter_shelf.h"
 #include "runtime/batch/token_constraint.h"
 #include "runtime/decode/sampler.h"
 #include "runtime/execute/batch_inputs.h"
@@ -51,6 +52,8 @@ struct BatchRequest {
   /// 0 then. The program has hidden states.
   std::optional<Pooling> pooling = {};
   SamplingOptions sampling;
+  /// The low-rank adapter beside the model's linears, or none.
+  std::shared_ptr<ServedAdapter> adapter = {};
   /// What texts may be; none: all. Its masks are of the program's vocabulary.
   std::shared_ptr<const TokenConstraint> constraint = {};
   /// A text ends behind the first of these tokens, and behind the token that

@@ -55,12 +55,13 @@ void PagePool::release(int32_t page) {
 }
 
 int32_t PagePool::publish(int32_t page, int32_t parent,
-                          std::span<const int32_t, page_positions> tokens) {
+                          std::span<const int32_t, page_positions> tokens,
+                          uint64_t beginning) {
   if (!keeps_prefixes)
     return page;
   assert(at(page).references == 1 && at(page).content == 0);
-  const uint64_t hash = hash_of(parent, tokens);
-  const uint64_t before = content_of(parent);
+  const uint64_t hash = hash_of(parent, tokens, beginning);
+  const uint64_t before = content_of(parent, beginning);
   if (int32_t same = look_up(hash, before, tokens); same != none) {
     share(same);
     release(page);
@@ -78,18 +79,21 @@ int32_t PagePool::publish(int32_t page, int32_t parent,
 }
 
 int32_t PagePool::find(int32_t parent,
-                       std::span<const int32_t, page_positions> tokens) {
+                       std::span<const int32_t, page_positions> tokens,
+                       uint64_t beginning) {
   if (!keeps_prefixes)
     return none;
-  int32_t page = look_up(hash_of(parent, tokens), content_of(parent), tokens);
+  int32_t page = look_up(hash_of(parent, tokens, beginning),
+                         content_of(parent, beginning), tokens);
   if (page != none)
     share(page);
   return page;
 }
 
-uint64_t PagePool::content_of(int32_t parent) const {
+uint64_t PagePool::content_of(int32_t parent, uint64_t beginning) const {
+  // No page's content has such a number.
   if (parent == none)
-    return 0;
+    return beginning ? beginning | uint64_t(1) << 63 : 0;
   if (at(parent).content == 0)
     throw std::logic_error("a page is behind one that is not published");
   return at(parent).content;
@@ -97,9 +101,10 @@ uint64_t PagePool::content_of(int32_t parent) const {
 
 uint64_t
 PagePool::hash_of(int32_t parent,
-                  std::span<const int32_t, page_positions> tokens) const {
+                  std::span<const int32_t, page_positions> tokens,
+                  uint64_t beginning) const {
   return hash_bytes(tokens.data(), tokens.size_bytes(),
-                    parent == none ? 0 : at(parent).hash);
+                    parent == none ? beginning : at(parent).hash);
 }
 
 int32_t PagePool::look_up(uint64_t hash, uint64_t parent,

@@ -46,12 +46,16 @@ public:
   /// page `parent`, or none at the beginning. Returns the page to use in its
   /// place, with the caller's reference: another one when that holds the same.
   /// Throws std::logic_error when `parent` is not published: what is behind it
-  /// would be taken for a beginning.
+  /// would be taken for a beginning. Beginnings with different numbers, below
+  /// 2^63, share no pages: what they hold depends on what the number stands
+  /// for, too.
   int32_t publish(int32_t page, int32_t parent,
-                  std::span<const int32_t, page_positions> tokens);
+                  std::span<const int32_t, page_positions> tokens,
+                  uint64_t beginning = 0);
   /// A published page with these tokens behind `parent`, with a reference
   /// more, or none.
-  int32_t find(int32_t parent, std::span<const int32_t, page_positions> tokens);
+  int32_t find(int32_t parent, std::span<const int32_t, page_positions> tokens,
+               uint64_t beginning = 0);
 
   uint64_t size() const { return pages.size(); }
   /// Pages that take() would give.
@@ -80,9 +84,10 @@ private:
   int32_t &bucket(uint64_t hash) {
     return buckets[hash & (buckets.size() - 1)];
   }
-  uint64_t content_of(int32_t parent) const;
+  uint64_t content_of(int32_t parent, uint64_t beginning) const;
   uint64_t hash_of(int32_t parent,
-                   std::span<const int32_t, page_positions> tokens) const;
+                   std::span<const int32_t, page_positions> tokens,
+                   uint64_t beginning) const;
   int32_t look_up(uint64_t hash, uint64_t parent,
                   std::span<const int32_t, page_positions> tokens);
   void forget(int32_t page);

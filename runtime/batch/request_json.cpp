@@ -40,7 +40,8 @@ void parse_common(const JsonKeys &keys, const BatchFormat &format,
 BatchRequest parse_own(const Json &line, const BatchFormat &format,
                        RequestOrigin &origin) {
   JsonKeys keys(line, with_keys({"id", "tokens", "max_new_tokens",
-                                 "prompt_logprobs", "score_from"}));
+                                 "prompt_logprobs", "score_from",
+                                 "adapter"}));
   if (keys.has("prompt") == keys.has("tokens"))
     throw Error("give either prompt, a text, or tokens, a list of token ids");
   BatchRequest request;
@@ -56,6 +57,7 @@ BatchRequest parse_own(const Json &line, const BatchFormat &format,
   } else if (keys.has("score_from")) {
     throw Error("score_from: is for prompt_logprobs; give both");
   }
+  request.adapter = find_adapter(keys, format);
   parse_common(keys, format, 0, request);
   return request;
 }
@@ -82,6 +84,9 @@ BatchRequest parse_openai(const Json &line, const BatchFormat &format,
                 with_keys({"model", "max_tokens", "user", "stream",
                            "stream_options", "echo", "best_of", "suffix"}));
   origin.model = keys.text("model");
+  // Other names are the model's, as there is but one.
+  if (format.adapters)
+    request.adapter = format.adapters->find(origin.model);
   keys.text("user");
   keys.expect("stream", false);
   keys.expect("stream_options", nullptr);

@@ -150,7 +150,8 @@ std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
                                        RequestOrigin &origin) {
   origin.id = request_id(line).value();
   const JsonKeys keys(
-      line, {"id", "prompt", "tokens", "continuations", "choices", "logprobs"});
+      line, {"id", "prompt", "tokens", "continuations", "choices", "logprobs",
+             "adapter"});
   origin.choices = keys.has("choices");
   if (origin.choices == keys.has("continuations"))
     throw Error("give either continuations, a list of texts or of lists of "
@@ -167,12 +168,14 @@ std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
   const Json &list = *keys.find(name.c_str());
   expect_kinds(name, list, origin.choices);
   const Context context(keys, format);
+  const auto adapter = find_adapter(keys, format);
   std::vector<BatchRequest> requests;
   for (const Json &each : list) {
     const std::string key = name + "[" + std::to_string(requests.size()) + "]";
     BatchRequest request;
     request.id = origin.id;
     request.max_new_tokens = 0;
+    request.adapter = adapter;
     // The most likely one says whether another was it.
     request.score_likely = std::max(origin.logprobs.value_or(0), 1u);
     request.part = static_cast<uint32_t>(requests.size());

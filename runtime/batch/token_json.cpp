@@ -75,4 +75,18 @@ nlohmann::ordered_json logprobs_json(std::span<const TokenLogprob> list,
   return array;
 }
 
+std::shared_ptr<ServedAdapter> find_adapter(const JsonKeys &keys,
+                                            const BatchFormat &format) {
+  if (!keys.has("adapter"))
+    return nullptr;
+  const std::string name = keys.text("adapter");
+  if (!format.adapters)
+    throw Error("adapter: there is none; --adapter NAME=DIR names one");
+  try {
+    return format.adapters->get(name);
+  } catch (const Error &failure) {
+    throw Error("adapter: " + std::string(failure.what()));
+  }
+}
+
 } // namespace baton

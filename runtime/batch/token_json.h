@@ -5,6 +5,7 @@
 
 #include "runtime/batch/batch_format.h"
 #include "runtime/batch/batch_request.h"
+#include "runtime/batch/json_keys.h"
 
 #include <nlohmann/json.hpp>
 
@@ -33,6 +34,11 @@ std::string token_text(int32_t token, const BatchFormat &format);
 nlohmann::ordered_json logprobs_json(std::span<const TokenLogprob> list,
                                      size_t count, size_t shown, bool text,
                                      const BatchFormat &format);
+
+/// The adapter that "adapter" names, or none. Throws Error for one that there
+/// is not.
+std::shared_ptr<ServedAdapter> find_adapter(const JsonKeys &keys,
+                                            const BatchFormat &format);
 
 } // namespace baton
 

@@ -27,9 +27,10 @@ public:
   ~DeviceExecution() override;
 
   unsigned workers() const override { return worker_count; }
-  void write_storage(size_t storage, const void *data,
-                     uint64_t bytes) override {
-    device->write(storage_pointers[storage], data, bytes);
+  void write_storage(size_t storage, const void *data, uint64_t bytes,
+                     uint64_t offset = 0) override {
+    device->write(static_cast<std::byte *>(storage_pointers[storage]) + offset,
+                  data, bytes);
   }
   void write_storages(std::span<const StorageCopy> copies,
                       const std::function<void(uint64_t done, uint64_t total)>

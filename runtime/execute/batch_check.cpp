@@ -48,9 +48,12 @@ std::optional<std::string> BatchCheck::find_fault(const BatonStep &step,
            " outputs, expected 0 to " + std::to_string(most);
   ++steps;
   present.clear();
-  for (uint32_t row = 0; row < step.rows; ++row)
+  for (uint32_t row = 0; row < step.rows; ++row) {
     if (auto fault = find_row_fault(row, inputs))
       return fault;
+    if (auto fault = find_adapter_fault(row, inputs))
+      return fault;
+  }
   for (int32_t sequence : present)
     if (auto fault = find_page_fault(sequence, inputs))
       return fault;
@@ -112,6 +115,27 @@ BatchCheck::find_row_fault(uint32_t row, const BatchInputs &inputs) {
            ", expected " + std::to_string(place) + ": position " +
            std::to_string(position) + " in page " + std::to_string(page) +
            " of " + entry_text(sequence, entry);
+  return std::nullopt;
+}
+
+std::optional<std::string>
+BatchCheck::find_adapter_fault(uint32_t row, const BatchInputs &inputs) const {
+  if (!inputs.adapter_places)
+    return std::nullopt;
+  constexpr int32_t unit = 16;
+  const int32_t place = inputs.adapter_places[row],
+                count = inputs.adapter_counts[row];
+  if (auto fault = find_range_fault("adapter_counts", row, count,
+                                    shape.most_adapter_ranks + 1))
+    return fault;
+  if (auto fault =
+          find_range_fault("adapter_places", row, place,
+                           shape.adapter_ranks - static_cast<uint32_t>(count) + 1))
+    return fault;
+  if (place % unit || count % unit)
+    return element_text("adapter_places", row) + " and its count are " +
+           std::to_string(place) + " and " + std::to_string(count) +
+           ", expected multiples of " + std::to_string(unit);
   return std::nullopt;
 }
 

@@ -36,7 +36,8 @@ public:
   /// - what is wanted of rows with logits names a line of changes, and no more
   ///   changes, and likely tokens, than there are, and a token that is given is
   ///   one;
-  /// - of a row that is masked it says who makes the mask.
+  /// - of a row that is masked it says who makes the mask;
+  /// - a row's adapter has whole panels of ranks, of those that there are.
   /// O(rows + those entries).
   std::optional<std::string> find_fault(const BatonStep &step,
                                         const BatchInputs &inputs);
@@ -44,6 +45,8 @@ public:
 private:
   std::optional<std::string> find_row_fault(uint32_t row,
                                             const BatchInputs &inputs);
+  std::optional<std::string>
+  find_adapter_fault(uint32_t row, const BatchInputs &inputs) const;
   std::optional<std::string> find_page_fault(int32_t sequence,
                                              const BatchInputs &inputs) const;
   std::optional<std::string>

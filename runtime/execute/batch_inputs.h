@@ -55,6 +55,9 @@ struct BatchInputs {
   /// [max_rows][hidden_width] The last hidden state of each row; null in a
   /// program without. The program writes it.
   const float *hidden_states = nullptr;
+  /// [max_rows] The first rank of the row's adapter, and how many it has, 0
+  /// without one; null in a program without adapters.
+  int32_t *adapter_places = nullptr, *adapter_counts = nullptr;
 };
 
 /// The capacities of a batch program.
@@ -69,6 +72,9 @@ struct BatchCapacities {
   uint64_t vocabulary;
   /// Elements of a hidden state; 0 in a program without.
   uint32_t hidden_width = 0;
+  /// Ranks of adapters that there is room for, and the most of one; 0 in a
+  /// program without.
+  uint32_t adapter_ranks = 0, most_adapter_ranks = 0;
 
   /// Entries of one line of BatchInputs::pages.
   size_t line_entries() const {
@@ -90,7 +96,9 @@ inline BatchCapacities batch_capacities(const Metadata &metadata,
           metadata.batch->max_changes,
           pages,
           metadata.vocabulary,
-          metadata.batch->hidden_width};
+          metadata.batch->hidden_width,
+          metadata.batch->adapters ? metadata.batch->adapters->ranks : 0,
+          metadata.batch->adapters ? metadata.batch->adapters->most : 0};
 }
 
 /// Where a program with these storages reads them.
@@ -111,6 +119,10 @@ inline BatchInputs batch_inputs(const BatchDescription &batch,
   at(batch.draws, inputs.draws);
   if (batch.hidden_states)
     at(*batch.hidden_states, inputs.hidden_states);
+  if (batch.adapters) {
+    at(batch.adapters->places, inputs.adapter_places);
+    at(batch.adapters->counts, inputs.adapter_counts);
+  }
   return inputs;
 }
 

@@ -14,7 +14,9 @@
 #include "runtime/weights/parameters.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -67,10 +69,10 @@ public:
   /// Its place among the stages.
   virtual uint32_t place() const { return 0; }
   virtual void *const *stage_storages(uint32_t chunk) const { return nullptr; }
-  /// Copy to and from the beginning of a storage on a device, while no task
-  /// uses it.
-  virtual void write_storage(size_t storage, const void *data, uint64_t bytes) {
-  }
+  /// Copy to a storage on a device, so many bytes behind its beginning, and
+  /// from its beginning, while no task uses what is copied.
+  virtual void write_storage(size_t storage, const void *data, uint64_t bytes,
+                             uint64_t offset = 0) {}
   virtual void read_storage(size_t storage, void *data, uint64_t bytes) {}
   /// The same of much: says how far it is, with growing `done`.
   virtual void write_storages(
@@ -94,6 +96,10 @@ public:
   /// Watches what tasks touch in the runs to come, which fail when one touches
   /// what it may not; null ends that. It outlives the runs.
   void watch(TaskTouches *next_touches) { touches = next_touches; }
+
+  /// Of a program whose rows have adapters, run by a driver of one sequence:
+  /// the ranks of its adapter, from the first one on.
+  uint32_t adapter_ranks = 0;
 
   /// When set, by any thread or signal handler, the program ends after the
   /// current step as if the driver had returned zero rows. That of one rank
@@ -148,6 +154,21 @@ private:
   uint64_t page_count = 0;
   bool stopped = false;
 };
+
+/// What copies to storages of the execution, which outlives it, on the host or
+/// on a device.
+inline std::function<void(size_t storage, uint64_t offset,
+                          std::span<const std::byte> bytes)>
+storage_writer(Execution &execution) {
+  return [&execution](size_t storage, uint64_t offset,
+                      std::span<const std::byte> bytes) {
+    if (void *const *storages = execution.storages())
+      std::memcpy(static_cast<std::byte *>(storages[storage]) + offset,
+                  bytes.data(), bytes.size());
+    else
+      execution.write_storage(storage, bytes.data(), bytes.size(), offset);
+  };
+}
 
 /// Makes the execution that fits the program, on the host or on a device, which
 /// the caller owns.

@@ -122,6 +122,16 @@ BatchDescription parse_batch(const nlohmann::json &json,
       batch.hidden_states = shared(batch_step_hidden);
       batch.hidden_width = tensor.at("shape").at(1).get<uint32_t>();
     }
+  if (auto adapters = json.find("adapters"); adapters != json.end()) {
+    batch.adapters = {adapters->at("ranks").get<uint32_t>(),
+                      adapters->at("most").get<uint32_t>(),
+                      shared(batch_adapter_inputs[0]),
+                      shared(batch_adapter_inputs[1])};
+    if (batch.adapters->most == 0 || batch.adapters->most % 16 ||
+        batch.adapters->ranks % 16 ||
+        batch.adapters->ranks < batch.adapters->most)
+      throw Error("a batch has no room for an adapter");
+  }
   for (const StorageDescription &storage : storages)
     batch.page_bytes += storage.paged ? storage.bytes : 0;
   if (batch.max_sequences == 0 || batch.max_positions == 0)

@@ -144,6 +144,15 @@ struct LogitsPlace {
   int64_t vocabulary;
 };
 
+/// Of a program whose rows have low-rank adapters of their own.
+struct AdapterCapacity {
+  /// Ranks of all that are there at once, and the most of one: multiples of 16.
+  uint32_t ranks, most;
+  /// Which storage begins with the first rank of each row's, and with how many
+  /// it has.
+  size_t places, counts;
+};
+
 /// Of a program whose steps have rows of several sequences, and whose states
 /// lie in pages of 64 positions.
 struct BatchDescription {
@@ -162,11 +171,14 @@ struct BatchDescription {
   /// gives them; and how many elements one has.
   std::optional<size_t> hidden_states = {};
   uint32_t hidden_width = 0;
+  std::optional<AdapterCapacity> adapters = {};
 
   /// Whether the runtime reads or writes it, between two steps or, as masks,
   /// beside one.
   bool shares(size_t storage) const {
     if (storage == hidden_states)
+      return true;
+    if (adapters && (storage == adapters->places || storage == adapters->counts))
       return true;
     for (size_t shared : {tokens, positions, sequences, slots, pages, sampling,
                           changes, masks, draws})

@@ -31,6 +31,10 @@ BatonStep OneSequence::provide(const BatonStep &step) {
     inputs.positions[row] = position;
     inputs.sequences[row] = 0;
     inputs.slots[row] = position;
+    if (inputs.adapter_places) {
+      inputs.adapter_places[row] = 0;
+      inputs.adapter_counts[row] = static_cast<int32_t>(adapter_ranks);
+    }
   }
   const BatonStep provided = {step.rows, 0, step.outputs, step.call};
   if (step.rows)

@@ -17,10 +17,11 @@ namespace baton {
 class OneSequence : public StepDriver {
 public:
   /// The driver outlives it.
+  /// Its rows have the adapter of so many ranks that lies first; 0: none.
   OneSequence(StepDriver &driver, const BatchCapacities &limits,
-              const BatchInputs &inputs)
-      : driver(driver), limits(limits), inputs(inputs), check(limits),
-        sequence(size_t(limits.max_positions) + 1) {}
+              const BatchInputs &inputs, uint32_t adapter_ranks = 0)
+      : driver(driver), limits(limits), inputs(inputs),
+        adapter_ranks(adapter_ranks), check(limits), sequence(size_t(limits.max_positions) + 1) {}
 
   BatonStep begin(std::span<int32_t> tokens) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;
@@ -42,6 +43,7 @@ private:
   StepDriver &driver;
   const BatchCapacities limits;
   const BatchInputs inputs;
+  const uint32_t adapter_ranks;
   BatchCheck check;
   std::vector<int32_t> sequence;
   uint32_t past = 0;

@@ -8,6 +8,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/main/batch_setup.h"
+#include "runtime/main/adapters.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
@@ -149,6 +150,7 @@ nlohmann::ordered_json summary_json(const BatchRun &run,
           {"rows", counts.rows},
           {"preemptions", counts.preemptions},
           {"recomputed_tokens", counts.recomputed},
+          {"adapter_loads", counts.adapter_loads},
           {"pages", shape.pages},
           {"workers", workers}};
 }
@@ -179,6 +181,7 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   const std::shared_ptr<ServedModel> model =
       read_served_model(metadata, options.run);
+  model->format.adapters = read_adapters(metadata, options.adapters);
   BatchFormat format = model->format;
   format.api = make_api_lines(model);
   format.scores = options.scores;
@@ -202,6 +205,7 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
       {.prefill_chunk = chunk,
        .prefix_cache = !options.no_prefix_cache,
        .prompt_lookup = options.prompt_lookup,
+       .write_storage = storage_writer(*execution),
        .tokenizer = format.tokenizer},
       {.on_result =
            [&](BatchResult &&result) { queue.push(std::move(result)); },

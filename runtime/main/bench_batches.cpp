@@ -14,6 +14,7 @@
 #include "runtime/batch/batch_driver.h"
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
+#include "runtime/main/adapters.h"
 #include "runtime/execute/machine_speed.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
@@ -102,23 +103,38 @@ struct BatchSpeed {
   std::vector<std::vector<int32_t>> tokens;
 };
 
+using Adapters = std::vector<std::shared_ptr<ServedAdapter>>;
+
+/// Sequences have adapters in turn.
+std::shared_ptr<ServedAdapter> adapter_of(uint64_t sequence,
+                                          const Adapters &adapters) {
+  return adapters.empty() ? nullptr : adapters[sequence % adapters.size()];
+}
+
 BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
-                     Execution &execution, uint64_t sequences, uint32_t chunk) {
+                     const Adapters &adapters, Execution &execution,
+                     uint64_t sequences, uint32_t chunk) {
   BatchSpeed speed;
   speed.sequences = sequences;
   speed.tokens.resize(sequences);
   BatchDriver driver(
       batch_capacities(metadata, execution.pages()), execution.inputs(),
-      {.prefill_chunk = chunk, .prefix_cache = false, .capacity = sequences},
+      {.prefill_chunk = chunk,
+       .prefix_cache = false,
+       .capacity = sequences,
+       .write_storage = storage_writer(execution)},
       {.on_result = [&](BatchResult &&result) {
         speed.tokens[result.request.tag] =
             std::move(result.choices.front().tokens);
       }});
   const uint64_t more = head_start(metadata, options, sequences);
-  for (uint64_t sequence = 0; sequence < sequences; ++sequence)
-    if (!driver.submit(
-            request_of(sequence, options, metadata.vocabulary, more)))
+  for (uint64_t sequence = 0; sequence < sequences; ++sequence) {
+    BatchRequest request =
+        request_of(sequence, options, metadata.vocabulary, more);
+    request.adapter = adapter_of(sequence, adapters);
+    if (!driver.submit(std::move(request)))
       throw std::logic_error("a batch takes fewer requests than sequences");
+  }
   driver.close();
   TimedSteps timed(driver);
   execution.run(timed);
@@ -161,7 +177,8 @@ BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
 
 /// Nothing if the first sequences have the tokens that they have alone.
 std::string find_difference(const Metadata &metadata,
-                            const BenchOptions &options, Execution &execution,
+                            const BenchOptions &options,
+                            const Adapters &adapters, Execution &execution,
                             const BatchSpeed &speed, uint32_t chunk) {
   for (size_t i = 0; i < std::min<size_t>(compared, speed.tokens.size()); ++i) {
     GenerationRequest request;
@@ -171,6 +188,7 @@ std::string find_difference(const Metadata &metadata,
     request.max_new_tokens = same.max_new_tokens;
     request.prefill_chunk = chunk;
     Generation alone(request);
+    LoneAdapter(adapter_of(i, adapters)).load(execution);
     execution.run(alone);
     if (alone.new_tokens() != speed.tokens[i])
       return "sequence " + std::to_string(i) +
@@ -253,6 +271,7 @@ BatchMeasurements measure_batches(const Metadata &metadata,
   std::unique_ptr<Execution> execution = ranks.make_execution(
       parameters, options.run, program_workers(options.run, metadata),
       pages_for(metadata, options, std::ranges::max(options.batch)));
+  const Adapters adapters = read_adapters(metadata, options.adapters)->all();
   BatchMeasurements measured;
   measured.workers = execution->workers();
   measured.limits = limits_of(metadata);
@@ -267,7 +286,8 @@ BatchMeasurements measure_batches(const Metadata &metadata,
     BatchSpeed best;
     for (uint64_t run = 0; run < std::max<uint64_t>(options.repeat, 1); ++run) {
       measure_machine();
-      BatchSpeed speed = run_batch(metadata, options, *execution, size, chunk);
+      BatchSpeed speed = run_batch(metadata, options, adapters, *execution,
+                                   size, chunk);
       if (run == 0 || speed.step_seconds < best.step_seconds) {
         speed.prefill_tokens_per_second = std::max(
             speed.prefill_tokens_per_second, best.prefill_tokens_per_second);
@@ -276,7 +296,8 @@ BatchMeasurements measure_batches(const Metadata &metadata,
     }
     if (measured.difference.empty())
       measured.difference =
-          find_difference(metadata, options, *execution, best, chunk);
+          find_difference(metadata, options, adapters, *execution, best,
+                          chunk);
     measured.speeds.push_back(std::move(best));
   }
   measure_machine();

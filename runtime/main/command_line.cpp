@@ -478,6 +478,7 @@ std::function<void()> add_generate_options(CLI::App &command,
       ->type_name("N")
       ->required()
       ->check(whole(1));
+  add_lone_adapter(command, options.adapter);
   std::function<void()> complete = add_sampling(command, options.sampling);
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end instead of the text");
@@ -519,6 +520,7 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
                   "The checkpoint's folder, or a GGUF file");
   add_rank_options(command, options);
   add_memory_check(command, options.run);
+  add_lone_adapter(command, options.adapter);
   CLI::Option *tokens =
       command.add_option("--tokens", options.tokens, "The text's token ids")
           ->type_name("1,2,3");
@@ -557,6 +559,26 @@ void add_logits_options(CLI::App &command, LogitsOptions &options,
 }
 
 /// Of programs of many sequences.
+void add_adapters(CLI::App &command, std::vector<std::string> &adapters) {
+  command
+      .add_option("--adapter", adapters,
+                  "A low-rank adapter that requests may name, and its PEFT "
+                  "folder; once for each, of programs compiled with "
+                  "--max-adapters")
+      ->type_name("NAME=DIR")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+}
+
+void add_lone_adapter(CLI::App &command, std::optional<std::string> &adapter) {
+  command
+      .add_option("--adapter", adapter,
+                  "The PEFT folder of a low-rank adapter beside the model, of "
+                  "programs compiled with --max-adapters")
+      ->type_name("DIR");
+}
+
 void add_page_options(CLI::App &command, std::optional<std::string> &kv_memory,
                       bool &no_prefix_cache) {
   command
@@ -594,6 +616,7 @@ void add_request_options(CLI::App &command, BatchCommandOptions &options) {
                   "not computed again")
       ->type_name("OUT.jsonl")
       ->required();
+  add_adapters(command, options.adapters);
   add_page_options(command, options.kv_memory, options.no_prefix_cache);
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end about the whole run");
@@ -613,7 +636,8 @@ void add_batch_options(CLI::App &command, BatchCommandOptions &options,
       "with an id of its own. \"tokens\": [1, 2, 3] may stand for the "
       "prompt, and these may be added:\ntemperature, top_k, top_p, min_p, "
       "seed, n, stop, logprobs, repetition_penalty, presence_penalty,\n"
-      "frequency_penalty, logit_bias, prompt_logprobs, score_from. Lines of "
+      "frequency_penalty, logit_bias, prompt_logprobs, score_from, adapter. "
+      "Lines of "
       "OpenAI's batches for "
       "/v1/completions and\n/v1/chat/completions are taken as they are.\n\n"
       "Results are written as requests finish, in the end in their order. A "
@@ -689,6 +713,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
                   "Keys for requests that do not have them, as in "
                   "'{\"temperature\": 0.7, \"max_tokens\": 500}'")
       ->type_name("JSON");
+  add_adapters(command, options.adapters);
   add_page_options(command, options.kv_memory, options.no_prefix_cache);
   add_prompt_lookup(command, options.prompt_lookup);
   add_number(command, "--max-body", options.max_body, "SIZE",
@@ -794,6 +819,7 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(whole(1));
+  add_adapters(command, options.adapters);
   command
       .add_option("--repeat", options.repeat,
                   "Runs that are measured, each from an empty context "

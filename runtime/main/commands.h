@@ -24,6 +24,8 @@ struct GenerateOptions : RankOptions {
   /// Exactly one of the two.
   std::optional<std::string> prompt;
   std::optional<std::string> tokens;
+  /// A PEFT folder.
+  std::optional<std::string> adapter;
   uint64_t max_new_tokens = 0;
   SamplingOptions sampling;
   bool json = false;
@@ -37,6 +39,8 @@ struct LogitsOptions : RankOptions {
   DataOptions text;
   std::optional<std::string> out;
   std::optional<std::string> dump;
+  /// A PEFT folder.
+  std::optional<std::string> adapter;
 };
 void logits_command(const Metadata &metadata, const LogitsOptions &options);
 
@@ -60,6 +64,8 @@ struct BatchCommandOptions : RankOptions {
   std::string out;
   /// Of requests that do not say.
   uint64_t max_new_tokens = 256;
+  /// "NAME=DIR", PEFT folders that requests may name.
+  std::vector<std::string> adapters;
   /// "4GiB"; else what fits.
   std::optional<std::string> kv_memory;
   bool no_prefix_cache = false;
@@ -89,6 +95,8 @@ struct ServeOptions : RankOptions {
   std::string score_tokens = "yes,no";
   /// A JSON object: keys for requests that do not have them.
   std::optional<std::string> defaults;
+  /// "NAME=DIR", PEFT folders that requests may name.
+  std::vector<std::string> adapters;
   std::optional<std::string> kv_memory;
   bool no_prefix_cache = false;
   uint32_t prompt_lookup = usual_prompt_lookup;
@@ -118,6 +126,8 @@ struct BenchOptions : RankOptions {
   uint64_t decode = 64;
   /// Numbers of sequences that decode together; none: one alone.
   std::vector<uint64_t> batch;
+  /// "NAME=DIR", PEFT folders that sequences of a batch have in turn.
+  std::vector<std::string> adapters;
   /// 0: a few, as time allows.
   uint64_t repeat = 0;
   bool profile = false;

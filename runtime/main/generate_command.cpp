@@ -7,6 +7,7 @@
 #include "runtime/decode/stop_tokens.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
+#include "runtime/main/adapters.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
@@ -169,6 +170,7 @@ static void generate(const Metadata &metadata, const GenerateOptions &options,
   request.prefill_chunk = chosen_prefill_chunk(options.run, metadata);
   request.sampling = options.sampling;
   std::vector<int32_t> prompt = request.prompt;
+  const LoneAdapter adapter(metadata, options.adapter);
 
   RankParameters parameters = ranks.load_weights(options.run);
   TokenQueue queue;
@@ -177,6 +179,7 @@ static void generate(const Metadata &metadata, const GenerateOptions &options,
                          .on_finish = [&] { queue.close(); }});
   std::unique_ptr<Execution> execution =
       ranks.make_execution(parameters, options.run, workers);
+  adapter.load(*execution);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   std::optional<StreamPrinter> printer;

@@ -7,6 +7,7 @@
 #include "runtime/execute/execution.h"
 #include "runtime/execute/npy.h"
 #include "runtime/execute/value_dump.h"
+#include "runtime/main/adapters.h"
 #include "runtime/main/data_windows.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/memory_check.h"
@@ -26,6 +27,7 @@ static void run_scoring(const Metadata &metadata, const LogitsOptions &options,
                         Scoring &scoring) {
   std::unique_ptr<Execution> execution =
       ranks.make_execution(parameters, options.run, workers);
+  LoneAdapter(metadata, options.adapter).load(*execution);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   execution->run(scoring, /*observed=*/options.dump.has_value());

@@ -4,6 +4,7 @@
 
 #include "runtime/comm/message_passing.h"
 #include "runtime/error.h"
+#include "runtime/main/adapters.h"
 #include "runtime/main/batch_setup.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/free_memory.h"
@@ -93,6 +94,12 @@ void run_server(const Metadata &metadata, const ServeOptions &options,
   if (options.score_template)
     model->judge = read_judge(*options.score_template, options.score_tokens,
                               model->format);
+  model->format.adapters = read_adapters(metadata, options.adapters);
+  for (const auto &adapter : model->format.adapters->all())
+    if (adapter->name() == model->name)
+      throw Error("--adapter: " + adapter->name() +
+                  " is the model's own name; give the adapter another, or the "
+                  "model one by --name");
   if (options.defaults)
     read_defaults(*options.defaults, *model);
   const RankParameters parameters = ranks.load_weights(options.run);

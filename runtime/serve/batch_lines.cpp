@@ -1,6 +1,7 @@
 //===- batch_lines.cpp - conversations in files of requests
 //----------------===//
 
+#include "runtime/serve/adapted_models.h"
 #include "runtime/serve/batch_lines.h"
 
 #include "runtime/error.h"
@@ -111,7 +112,7 @@ void expect_none_ignored(const std::vector<std::string> &keys) {
 class ServedLines : public ApiLines {
 public:
   explicit ServedLines(std::shared_ptr<const ServedModel> model)
-      : model(std::move(model)) {}
+      : models(std::move(model)) {}
 
   std::unique_ptr<ApiLine> read(const std::string &path, const Json &body,
                                 uint64_t max_new_tokens,
@@ -138,6 +139,7 @@ private:
     // The same file has the same results.
     if (!whole.contains("seed"))
       whole["seed"] = 0;
+    const auto &model = models.of(body);
     ChatRequest read = read_chat_request(whole, *model);
     expect_none_ignored(read.ignored_keys);
     request = read.request;
@@ -146,15 +148,17 @@ private:
 
   std::unique_ptr<ApiLine> read_embedding(const Json &body,
                                           BatchRequest &request) const {
+    const auto &model = models.of(body);
     EmbeddingRequest read = read_embedding_request(body, *model);
     expect_none_ignored(read.ignored_keys);
     if (read.requests.size() != 1)
       throw Error("input: expected one text; give each a line of its own");
     request = read.requests.front();
+    request.adapter = model->adapter;
     return std::make_unique<EmbeddingLine>(model, std::move(read));
   }
 
-  const std::shared_ptr<const ServedModel> model;
+  const AdaptedModels models;
 };
 
 } // namespace

@@ -15,14 +15,15 @@ using RouteJson = nlohmann::ordered_json;
 
 void Service::llama_completions(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    LlamaRequest request = read_llama_request(body, *model);
+    const Served &served = adapted.of(body);
+    LlamaRequest request = read_llama_request(body, *served);
     for (const BatchRequest &own : request.requests) {
-      expect_positions(own, *model, "prompt");
-      if (auto fault = find_request_fault(own, model->format.shape))
+      expect_positions(own, *served, "prompt");
+      if (auto fault = find_request_fault(own, served->format.shape))
         throw Error(*fault);
     }
     const std::vector<std::string> ignored = request.ignored_keys;
-    auto answer = make_llama_answer(exchange, model, std::move(request));
+    auto answer = make_llama_answer(exchange, served, std::move(request));
     answer->ignore(ignored);
     start(answer);
   });

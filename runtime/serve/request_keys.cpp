@@ -118,6 +118,7 @@ void read_common_keys(const JsonKeys &keys, const ServedModel &model,
   request.max_new_tokens =
       read_count(keys, "max_tokens", usual_tokens, least_tokens);
   request.priority = read_priority(keys);
+  request.adapter = model.adapter;
   if (keys.flag("ignore_eos", false))
     request.stop_tokens.clear();
   if (const Json *tokens = keys.find("stop_token_ids"))

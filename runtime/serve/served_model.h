@@ -31,6 +31,8 @@ struct ServedModel {
   /// Of the program, by their numbers.
   std::vector<std::string> phases;
   BatchFormat format;
+  /// Beside the model's linears, of one with an adapter.
+  std::shared_ptr<ServedAdapter> adapter = {};
   /// Of embeddings that do not say.
   Pooling pooling = Pooling::Last;
   /// Of scores, where they are not those of embeddings.

@@ -88,7 +88,7 @@ Service::Takes Service::takes(std::string_view method, std::string_view path) {
 
 Service::Service(Execution &execution, std::shared_ptr<const ServedModel> of,
                  ServiceOptions wanted)
-    : model(std::move(of)), options(std::move(wanted)),
+    : model(std::move(of)), adapted(model), options(std::move(wanted)),
       http(options.http,
            [this](const Exchange &exchange) { handle(exchange); }),
       engine(execution, model->format.shape,
@@ -96,6 +96,7 @@ Service::Service(Execution &execution, std::shared_ptr<const ServedModel> of,
               .prefix_cache = options.prefix_cache,
               .prompt_lookup = options.prompt_lookup,
               .capacity = options.max_requests,
+              .write_storage = storage_writer(execution),
               .tokenizer = model->format.tokenizer},
              [this] { http.post([this] { take_events(); }); }),
       workers(reading_threads) {}
@@ -342,11 +343,13 @@ void Service::page(const Exchange &exchange) {
   exchange->respond(page_response());
 }
 
-static Json model_json(const ServedModel &model) {
+/// Of a model with an adapter, beside which it is, too.
+static Json model_json(const ServedModel &model, const ServedModel &base) {
   return {{"id", model.name},
           {"object", "model"},
           {"created", model.created},
           {"owned_by", "baton"},
+          {"parent", model.adapter ? Json(base.name) : Json()},
           {"max_model_len", model.format.shape.max_positions},
           {"meta",
            {{"family", model.family},
@@ -359,15 +362,18 @@ static Json model_json(const ServedModel &model) {
 }
 
 void Service::models(const Exchange &exchange) {
-  respond(*exchange,
-          {{"object", "list"}, {"data", Json::array({model_json(*model)})}});
+  Json data = Json::array();
+  for (const ServedModel *served : adapted.all())
+    data.push_back(model_json(*served, *model));
+  respond(*exchange, {{"object", "list"}, {"data", std::move(data)}});
 }
 
 void Service::model_of(const Exchange &exchange) {
   const std::string name = exchange->request().path.substr(models_path.size());
-  if (name != model->name)
+  const ServedModel *served = adapted.find(name);
+  if (!served)
     return refuse(*exchange, not_found("there is no model " + name));
-  respond(*exchange, model_json(*model));
+  respond(*exchange, model_json(*served, *model));
 }
 
 void Service::show_metrics(const Exchange &exchange) {
@@ -427,16 +433,16 @@ void Service::version(const Exchange &exchange) {
   respond(*exchange, {{"version", model->fingerprint}});
 }
 
-void Service::converse(const Exchange &exchange, const Body &chat,
-                       const MakeWriter &make_writer) {
-  ChatRequest request = read_chat_request(chat, *model);
-  expect_positions(request.request, *model, "messages");
+void Service::converse(const Exchange &exchange, const Served &served,
+                       const Body &chat, const MakeWriter &make_writer) {
+  ChatRequest request = read_chat_request(chat, *served);
+  expect_positions(request.request, *served, "messages");
   if (auto fault =
-          find_request_fault(request.request, model->format.shape, "messages"))
+          find_request_fault(request.request, served->format.shape, "messages"))
     throw Error(*fault);
   std::unique_ptr<ChatWriter> writer = make_writer(request);
   auto answer =
-      std::make_shared<ChatAnswer>(exchange, model, std::move(request.request),
+      std::make_shared<ChatAnswer>(exchange, served, std::move(request.request),
                                    request.output, std::move(writer));
   answer->ignore(request.ignored_keys);
   start(answer);
@@ -444,18 +450,21 @@ void Service::converse(const Exchange &exchange, const Body &chat,
 
 void Service::chat_completions(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    converse(exchange, body, [&](const ChatRequest &request) {
-      return make_openai_chat_writer(*model, request);
+    const Served &served = adapted.of(body);
+    converse(exchange, served, body, [&](const ChatRequest &request) {
+      return make_openai_chat_writer(*served, request);
     });
   });
 }
 
 void Service::messages(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    converse(exchange, chat_of_messages(body), [&](const ChatRequest &request) {
-      return make_messages_writer(*model, request.output.streams,
-                                  request.request.prompt.size(), body);
-    });
+    const Served &served = adapted.of(body);
+    converse(exchange, served, chat_of_messages(body),
+             [&](const ChatRequest &request) {
+               return make_messages_writer(*served, request.output.streams,
+                                           request.request.prompt.size(), body);
+             });
   });
 }
 
@@ -485,24 +494,27 @@ void Service::count_response_tokens(const Exchange &exchange) {
 
 void Service::responses(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    converse(
-        exchange, chat_of_responses(body), [&](const ChatRequest &request) {
-          return make_responses_writer(*model, request.output.streams,
-                                       request.request.prompt.size(), body);
-        });
+    const Served &served = adapted.of(body);
+    converse(exchange, served, chat_of_responses(body),
+             [&](const ChatRequest &request) {
+               return make_responses_writer(*served, request.output.streams,
+                                            request.request.prompt.size(),
+                                            body);
+             });
   });
 }
 
 void Service::completions(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    CompletionRequest request = read_completion_request(body, *model);
+    const Served &served = adapted.of(body);
+    CompletionRequest request = read_completion_request(body, *served);
     for (const BatchRequest &own : request.requests) {
-      expect_positions(own, *model, "prompt");
-      if (auto fault = find_request_fault(own, model->format.shape))
+      expect_positions(own, *served, "prompt");
+      if (auto fault = find_request_fault(own, served->format.shape))
         throw Error(*fault);
     }
     const std::vector<std::string> ignored = request.ignored_keys;
-    auto answer = make_completion_answer(exchange, model, std::move(request));
+    auto answer = make_completion_answer(exchange, served, std::move(request));
     answer->ignore(ignored);
     start(answer);
   });
@@ -510,41 +522,47 @@ void Service::completions(const Exchange &exchange) {
 
 template <typename Request>
 void Service::start_vectors(
-    const Exchange &exchange, Request &&request,
+    const Exchange &exchange, const Served &served, Request &&request,
     std::shared_ptr<Answer> (*make)(std::shared_ptr<HttpExchange>,
                                     std::shared_ptr<const ServedModel>,
                                     Request &&)) {
   const std::vector<std::string> ignored = request.ignored_keys;
-  auto answer = make(exchange, model, std::forward<Request>(request));
+  for (BatchRequest &own : request.requests)
+    own.adapter = served->adapter;
+  auto answer = make(exchange, served, std::forward<Request>(request));
   answer->ignore(ignored);
   start(answer);
 }
 
 void Service::embeddings(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    start_vectors(exchange, read_embedding_request(body, *model),
+    const Served &served = adapted.of(body);
+    start_vectors(exchange, served, read_embedding_request(body, *served),
                   make_embedding_answer);
   });
 }
 
 void Service::llama_embeddings(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    start_vectors(exchange,
-                  read_embedding_request(body, *model, /*keeps_tokens=*/true),
+    const Served &served = adapted.of(body);
+    start_vectors(exchange, served,
+                  read_embedding_request(body, *served, /*keeps_tokens=*/true),
                   make_llama_embedding_answer);
   });
 }
 
 void Service::score(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    start_vectors(exchange, read_score_request(body, *model),
+    const Served &served = adapted.of(body);
+    start_vectors(exchange, served, read_score_request(body, *served),
                   make_ranking_answer);
   });
 }
 
 void Service::rerank(const Exchange &exchange) {
   read(exchange, [this, exchange](const Body &body) {
-    start_vectors(exchange, read_rerank_request(body, *model),
+    const Served &served = adapted.of(body);
+    start_vectors(exchange, served, read_rerank_request(body, *served),
                   make_ranking_answer);
   });
 }

@@ -9,6 +9,7 @@
 #ifndef BATON_RUNTIME_SERVE_SERVICE_H
 #define BATON_RUNTIME_SERVE_SERVICE_H
 
+#include "runtime/serve/adapted_models.h"
 #include "runtime/serve/answer.h"
 #include "runtime/serve/chat_request.h"
 #include "runtime/serve/http_server.h"
@@ -69,6 +70,8 @@ public:
 private:
   using Exchange = std::shared_ptr<HttpExchange>;
   using Body = nlohmann::ordered_json;
+  /// What a request has called by its name.
+  using Served = std::shared_ptr<const ServedModel>;
   using Action = void (Service::*)(const Exchange &);
   struct Route {
     const char *method, *path;
@@ -124,11 +127,12 @@ private:
   using MakeWriter =
       std::function<std::unique_ptr<ChatWriter>(const ChatRequest &request)>;
   /// Answers a request that has become one of chat completions.
-  void converse(const Exchange &exchange, const Body &chat,
-                const MakeWriter &make_writer);
+  void converse(const Exchange &exchange, const Served &served,
+                const Body &chat, const MakeWriter &make_writer);
   /// Answers with what is made of texts' vectors.
   template <typename Request>
-  void start_vectors(const Exchange &exchange, Request &&request,
+  void start_vectors(const Exchange &exchange, const Served &served,
+                     Request &&request,
                      std::shared_ptr<Answer> (*make)(
                          std::shared_ptr<HttpExchange>,
                          std::shared_ptr<const ServedModel>, Request &&));
@@ -141,6 +145,7 @@ private:
   };
 
   const std::shared_ptr<const ServedModel> model;
+  const AdaptedModels adapted;
   const ServiceOptions options;
   HttpServer http;
   ServerMetrics metrics;

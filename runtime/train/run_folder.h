@@ -28,7 +28,7 @@
 #ifndef BATON_RUNTIME_TRAIN_RUN_FOLDER_H
 #define BATON_RUNTIME_TRAIN_RUN_FOLDER_H
 
-#include "runtime/train/adapter.h"
+#include "runtime/weights/adapter.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/train/training_state.h"
 #include "runtime/weights/checkpoint.h"

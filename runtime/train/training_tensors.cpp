@@ -4,7 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/step_sequence.h"
-#include "runtime/train/adapter.h"
+#include "runtime/weights/adapter.h"
 #include "runtime/train/stage_tensors.h"
 #include "runtime/weights/convert.h"
 #include "runtime/weights/hash.h"

@@ -86,6 +86,8 @@ void take_inputs(const std::string &name, ParameterPart &part,
   part.room_inputs = count;
 }
 
+} // namespace
+
 ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
                          const Mesh &mesh, uint32_t rank) {
   ParameterPart result;
@@ -126,6 +128,8 @@ ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
     take_inputs(name, result, *inputs);
   return result;
 }
+
+namespace {
 
 ParameterDescription parse_parameter(const nlohmann::json &object,
                                      const Mesh &mesh, uint32_t rank) {

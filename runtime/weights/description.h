@@ -59,6 +59,11 @@ struct ParameterDescription {
   bool is_elsewhere = false;
 };
 
+/// Reads and checks a part of what has this name, for one of the mesh's ranks.
+/// Throws Error as below.
+ParameterPart parse_part(const std::string &name, const nlohmann::json &part,
+                         const Mesh &mesh, uint32_t rank);
+
 /// Reads and checks a description, for one of the program's ranks. Throws
 /// Error, naming the parameter, when it breaks a rule above; the program is
 /// then damaged or from another version.

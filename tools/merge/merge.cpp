@@ -4,7 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/files/temporary.h"
-#include "runtime/train/adapter.h"
+#include "runtime/weights/adapter.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/convert.h"

@@ -1,9 +1,8 @@
-//===- adapter.cpp - low-rank pairs that train instead of a model ---------===//
+//===- adapter.cpp - low-rank pairs beside a model --------------------------===//
 
-#include "runtime/train/adapter.h"
+#include "runtime/weights/adapter.h"
 
 #include "runtime/error.h"
-#include "runtime/train/training_state.h"
 #include "runtime/weights/json_file.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-//===- adapter.h - low-rank pairs that train instead of a model -----------===//
+//===- adapter.h - low-rank pairs beside a model ----------------------------===//
 //
-// What is written of a run is then a PEFT folder: adapter_config.json, which
-// says what it is beside which model, and adapter_model.safetensors.
+// They lie in a PEFT folder: adapter_config.json says what they are beside which
+// model, adapter_model.safetensors holds them.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BATON_RUNTIME_TRAIN_ADAPTER_H
-#define BATON_RUNTIME_TRAIN_ADAPTER_H
+#ifndef BATON_RUNTIME_WEIGHTS_ADAPTER_H
+#define BATON_RUNTIME_WEIGHTS_ADAPTER_H
 
 #include <nlohmann/json.hpp>
 
@@ -57,4 +57,4 @@ bool is_of_adapter(std::string_view name);
 
 } // namespace baton
 
-#endif // BATON_RUNTIME_TRAIN_ADAPTER_H
+#endif // BATON_RUNTIME_WEIGHTS_ADAPTER_H
