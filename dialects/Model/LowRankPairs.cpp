@@ -72,8 +72,9 @@ ParameterOp model::makePairMatrix(OpBuilder &builder, ParameterOp weight,
         kPrefix + source.getValue().drop_back(kWeight.size()) + "." + name +
         kWeight));
   auto named = dyn_cast<NameLoc>(linear);
-  Location location = NameLoc::get(builder.getStringAttr(
-      (named ? named.getName().getValue() : StringRef("linear")) + "." + name));
+  StringRef module = named ? named.getName().getValue() : StringRef("linear");
+  module.consume_back(kWeight);
+  Location location = NameLoc::get(builder.getStringAttr(module + "." + name));
   auto matrix = builder.create<ParameterOp>(
       location, StepTensorType::get(builder.getContext(), shape, element),
       builder.getArrayAttr(sources));

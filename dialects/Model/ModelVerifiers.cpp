@@ -54,13 +54,20 @@ LogicalResult ProgramOp::verify() {
     auto sampling = tokens.withShape({kOutputs, kSamplingWords});
     auto changes =
         tokens.withShape({int64_t(*sequences) * countChanges() * kChangeWords});
-    if (block.getArgumentTypes() !=
-        TypeRange({tokens, tokens, tokens, tokens, pages, sampling, changes}))
+    SmallVector<Type> types = {tokens, tokens,   tokens, tokens,
+                               pages,  sampling, changes};
+    // Which ranks are those of a row's adapter.
+    if ((*this)->hasAttr(kAdapters))
+      types.append(2, tokens);
+    if (block.getArgumentTypes() != TypeRange(types))
       return emitOpError() << "the body takes tokens, positions, sequences and "
                               "slots of type "
                            << tokens << ", pages of type " << pages
                            << ", sampling of type " << sampling
-                           << ", and changes of type " << changes;
+                           << ", and changes of type " << changes
+                           << "; and of a batch with adapters two more of "
+                              "type "
+                           << tokens;
     return success();
   }
   if (block.getNumArguments() != 1 || block.getArgument(0).getType() != tokens)

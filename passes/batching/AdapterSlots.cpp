@@ -32,7 +32,8 @@ private:
   /// A parameter that a linear multiplies by, or one of those that it multiplies
   /// by at once.
   struct Part {
-    ParameterOp weight;
+    /// Mutable because accessors of ops are not const.
+    mutable ParameterOp weight;
     /// Its first column of what the linear makes.
     int64_t offset;
     bool isTarget;
@@ -163,9 +164,11 @@ static bool isReadByParts(LinearOp group, ArrayRef<int64_t> offsets,
 }
 
 void Slots::adapt(LinearOp linear) {
+  // The output projection has rows with logits only.
+  if (isRouter(linear) || typeOf(linear.getX()).getDimension(0) != kRows)
+    return;
   SmallVector<Part> parts = partsOf(linear.getWeight());
-  if (isRouter(linear) || typeOf(linear.getX()).getDimension(0) != kRows ||
-      llvm::none_of(parts, [](const Part &part) { return part.isTarget; }))
+  if (llvm::none_of(parts, [](const Part &part) { return part.isTarget; }))
     return;
   if (llvm::any_of(parts, [](const Part &part) {
         return part.isTarget && part.offset % kRankUnit;

@@ -719,8 +719,7 @@ LogicalResult PlanVerifier::verifyCalls(PhaseOp phase) {
       FailureOr<TouchedByCall> touched = touchedBy(phase, call, region);
       if (failed(touched))
         return failure();
-      if (touched->isRead && !touched->isWritten &&
-          readsOwnWrites(calls, *touched))
+      if (touched->isRead && readsOwnWrites(calls, *touched))
         touched->isRead = false;
       if (failed(verifyRegion(phase, call, region, *touched)))
         return failure();

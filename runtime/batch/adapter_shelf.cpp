@@ -144,8 +144,14 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
   const Tensor &tensor = *stored.tensor;
   const ParameterPart &part = room.part;
   const uint64_t rank = config.rank, elements = room.width * padded;
-  PanelPart source = {tensor.data, tensor.type, rank, rank, tensor.is_flipped};
-  source.cut = PanelCut{0, rank, 0, part.all_inputs(), part.all_inputs()};
+  PanelPart source{.data = tensor.data,
+                   .type = tensor.type,
+                   .outputs = rank,
+                   .stored_outputs = rank,
+                   .transposed = tensor.is_flipped,
+                   .blocks = {},
+                   .cut = PanelCut{0, rank, 0, part.all_inputs(),
+                                   part.all_inputs()}};
   if (room.is_up) {
     source.outputs = part.outputs();
     source.stored_outputs = part.stored_outputs();

@@ -457,6 +457,14 @@ std::function<void()> add_sampling(CLI::App &command,
   };
 }
 
+void add_lone_adapter(CLI::App &command, std::optional<std::string> &adapter) {
+  command
+      .add_option("--adapter", adapter,
+                  "The PEFT folder of a low-rank adapter beside the model, of "
+                  "programs compiled with --max-adapters")
+      ->type_name("DIR");
+}
+
 /// Returns what completes them, once the command line is read.
 std::function<void()> add_generate_options(CLI::App &command,
                                            GenerateOptions &options,
@@ -569,14 +577,6 @@ void add_adapters(CLI::App &command, std::vector<std::string> &adapters) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-}
-
-void add_lone_adapter(CLI::App &command, std::optional<std::string> &adapter) {
-  command
-      .add_option("--adapter", adapter,
-                  "The PEFT folder of a low-rank adapter beside the model, of "
-                  "programs compiled with --max-adapters")
-      ->type_name("DIR");
 }
 
 void add_page_options(CLI::App &command, std::optional<std::string> &kv_memory,

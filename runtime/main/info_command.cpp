@@ -4,6 +4,7 @@
 
 #include "runtime/comm/mesh.h"
 #include "runtime/decode/decoding_stages.h"
+#include "runtime/batch/adapter_shelf.h"
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/execute/pipeline.h"
 #include "runtime/main/output.h"
@@ -71,6 +72,14 @@ std::vector<MemoryNeeds> memory_needs(const Metadata &metadata) {
     result.push_back(needs);
   }
   return result;
+}
+
+/// Room for adapters, in bytes.
+uint64_t adapter_bytes(const Metadata &metadata) {
+  uint64_t bytes = 0;
+  for (const AdapterRoom &room : parse_adapter_rooms(metadata.json))
+    bytes += room.layers * room.layer_bytes;
+  return bytes;
 }
 
 /// Of a program that trains: what its memory is for, in bytes, by name.
@@ -417,9 +426,15 @@ void print_text(const Metadata &metadata) {
                 bytes_text(double(trains(metadata) ? uses["activations"]
                                                    : needs.activations)),
                 ""});
-  if (!trains(metadata) && stages.size() == 1 && needs.persistent)
+  const uint64_t adapters = adapter_bytes(metadata);
+  if (adapters)
+    memory.add({"adapters", bytes_text(double(adapters)),
+                "of " + std::to_string(metadata.batch->adapters->ranks) +
+                    " ranks together, each of up to " +
+                    std::to_string(metadata.batch->adapters->most)});
+  if (!trains(metadata) && stages.size() == 1 && needs.persistent > adapters)
     memory.add({metadata.batch ? "inputs" : "for exchanges",
-                bytes_text(double(needs.persistent)), ""});
+                bytes_text(double(needs.persistent - adapters)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n";
   if (stages.size() > 1)
@@ -463,6 +478,12 @@ void print_json(const Metadata &metadata) {
     result["batch"] = {{"max_sequences", metadata.batch->max_sequences},
                        {"page_positions", page_positions},
                        {"page_bytes", metadata.batch->page_bytes}};
+  if (metadata.batch && metadata.batch->adapters)
+    result["batch"]["adapters"] = {
+        {"ranks", metadata.batch->adapters->ranks},
+        {"most", metadata.batch->adapters->most},
+        {"targets", metadata.json.at("batch").at("adapters").at("targets")},
+        {"bytes", adapter_bytes(metadata)}};
   result["phases"] = std::move(phases);
   result["events"] = member(metadata, "events");
   if (stages.size() == 1)

@@ -29,11 +29,15 @@ static View makeRoom(model::ParameterOp matrix, StringRef kind, int64_t ranks,
         {"kind", builder.getStringAttr(kind)},
         {"width", builder.getI64IntegerAttr(width)}})
     entries.push_back(builder.getNamedAttr(key, value));
-  return plan.persistent(
+  View room = plan.persistent(
       plan.uniqueName(nameOf(matrix)),
-      typeOf(matrix.getResult()).withShape({ranks * llvm::alignTo(width, kPanel)}),
+      typeOf(matrix.getResult())
+          .withShape({ranks * ceilDiv(width, kPanel) * kPanel}),
       tiler.layersOf(matrix.getResult()), StringAttr(),
       builder.getDictionaryAttr(entries), matrix.getLoc());
+  // No task writes it.
+  room.buffer.setCarry(event::Carry::kept);
+  return room;
 }
 
 /// The body for ranks that are kept so.

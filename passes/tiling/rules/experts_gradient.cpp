@@ -45,7 +45,7 @@ struct TrainedColumns {
 };
 } // namespace
 
-static int64_t countExperts(Value bounds) {
+static int64_t countSegments(Value bounds) {
   return bounds.getDefiningOp<model::Segments>().countExperts();
 }
 
@@ -55,9 +55,9 @@ TrainedColumns::TrainedColumns(Operation *op, Value bounds, const View &x,
     : x(x), out(out), width(tiler.columnsOf(op, usual)),
       columns(out.type.getDimension(1)),
       phase(tiler.plan.phase(name, op->getLoc(),
-                             {tiler.plan.constant(countExperts(bounds)),
+                             {tiler.plan.constant(countSegments(bounds)),
                               tiler.plan.constant(ceilDiv(columns, width))},
-                             {countExperts(bounds), ceilDiv(columns, width)})) {
+                             {countSegments(bounds), ceilDiv(columns, width)})) {
   SmallVector<AffineExpr> ends =
       phase.entries(tiler.viewOf(bounds), {expert(), expert() + 1});
   in = {{ends[0], phase.constant(0)},

@@ -4,6 +4,7 @@
 
 #include "passes/tiling/Norms.h"
 #include "passes/tiling/Training.h"
+#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;

@@ -24,7 +24,7 @@ model.program @p max_seq 64 training batch 2 {
 // -----
 
 // ... the body takes four arguments, the pages, and what model.sample reads
-// expected-error @below {{the body takes tokens, positions, sequences and slots of type '!model.tensor<rows x i32>', pages of type '!model.tensor<4 x i32>', sampling of type '!model.tensor<outputs x 28 x i32>', and changes of type '!model.tensor<6534 x i32>'}}
+// expected-error @below {{the body takes tokens, positions, sequences and slots of type '!model.tensor<rows x i32>', pages of type '!model.tensor<4 x i32>', sampling of type '!model.tensor<outputs x 28 x i32>', and changes of type '!model.tensor<6534 x i32>'; and of a batch with adapters two more of type '!model.tensor<rows x i32>'}}
 model.program @p max_seq 65 batch 2 {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<2 x i32>):
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
@@ -334,4 +334,16 @@ model.program @p max_seq 64 {
   // expected-error @below {{stands outside a batch}}
   %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
   model.return %x : !model.tensor<outputs x 3 x f32>
+}
+
+// -----
+
+// Pairs that are not what rows' adapters have.
+model.program @adapters max_seq 64 batch 1 attributes {model.adapters = {most = 16 : i64, ranks = 32 : i64, targets = ["q"]}} {
+^bb0(%tokens: !model.tensor<rows x i32>, %positions: !model.tensor<rows x i32>, %sequences: !model.tensor<rows x i32>, %slots: !model.tensor<rows x i32>, %pages: !model.tensor<1 x i32>, %sampling: !model.tensor<outputs x 28 x i32>, %changes: !model.tensor<3264 x i32>, %places: !model.tensor<rows x i32>, %counts: !model.tensor<rows x i32>):
+  %wte = model.parameter ["wte"] : !model.tensor<16 x 8 x f32>
+  %e = model.embedding %tokens, %wte : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %a = model.parameter ["a"] : !model.tensor<8 x 8 x f32>
+  // expected-error @below {{an adapter has up to 8 ranks, expected a multiple of 16}}
+  %low = model.adapter_down %e, %a, %places, %counts {ranks = 32 : i64} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x i32>) -> !model.tensor<rows x 8 x f32>
 }
