@@ -143,7 +143,11 @@ void Slots::ungroup(LinearOp group, ArrayRef<Part> parts) {
     });
     rewriter.replaceOp(slice, linears[part - parts.begin()].getResult());
   }
+  Operation *joined[] = {group.getWeight().getDefiningOp(), biases};
   rewriter.eraseOp(group);
+  for (Operation *concat : joined)
+    if (concat && concat->use_empty())
+      rewriter.eraseOp(concat);
   for (LinearOp linear : linears)
     adapt(linear);
 }

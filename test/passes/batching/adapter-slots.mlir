@@ -6,7 +6,7 @@
 // RUN: baton-opt %s --linear-grouping --norm-rewrites --batch-form=sequences=3 --adapter-slots="ranks=64 most=32 targets=q_proj,v_proj,down_proj stored=bf16" | FileCheck %s --check-prefix=FUSED
 // RUN: baton-opt %s --linear-grouping --norm-rewrites --batch-form=sequences=3 --adapter-slots="ranks=64 most=32 targets=k_proj,up_proj" | FileCheck %s --check-prefix=APART
 // RUN: baton-opt %s --linear-grouping --norm-rewrites --batch-form=sequences=3 --adapter-slots="ranks=64 most=32 targets=all-linear" --cse --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory --event-verify | FileCheck %s --check-prefix=PLAN
-// RUN: baton-opt %s --batch-form=sequences=3 --adapter-slots="ranks=64 most=32 targets=all-linear" --cse --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory | sed 's/#event.wait<@l.down_proj.lora_A.done[^>]*>, //' | not baton-opt --event-verify 2>&1 | FileCheck %s --check-prefix=UNAWAITED
+// RUN: baton-opt %s --batch-form=sequences=3 --adapter-slots="ranks=64 most=32 targets=all-linear" --cse --tile-tasks="max-rows=8 max-outputs=3" --schedule-static --derive-events --plan-memory | sed 's/waits \[#event.wait<@linear.lora_A.done.*>\] notifies/notifies/' | not baton-opt --event-verify 2>&1 | FileCheck %s --check-prefix=UNAWAITED
 // RUN: not baton-opt %s --batch-form=sequences=3 --adapter-slots="ranks=64 most=32 targets=nothing" 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: not baton-opt %s --adapter-slots="ranks=64 most=32 targets=q_proj" 2>&1 | FileCheck %s --check-prefix=NO-BATCH
 // RUN: not baton-opt %s --batch-form=sequences=3 --adapter-slots="ranks=64 most=20 targets=q_proj" 2>&1 | FileCheck %s --check-prefix=MOST
@@ -41,23 +41,26 @@
 // A part that begins at no multiple of 16 columns stands by itself again, and so do both of a
 // gated linear.
 // APART: model.parameter ["l.{layer}.k_proj.weight"]
-// APART: %[[K:.+]] = model.linear %{{.+}}, %{{.+}} -> !model.tensor<rows x 16 x f32>
+// APART-NOT: model.concat
+// APART: model.linear %[[N:.+]], %{{.+}} : (!model.tensor<rows x 16 x f32>, !model.tensor<16 x 16 x f32>)
+// APART: model.linear %[[N]], %{{.+}} : (!model.tensor<rows x 16 x f32>, !model.tensor<24 x 16 x f32>)
+// APART: %[[K:.+]] = model.linear %[[N]], %{{.+}} : (!model.tensor<rows x 16 x f32>, !model.tensor<16 x 16 x f32>)
 // APART: model.adapter_up %[[K]]
 // APART-NOT: model.gated_linear
 // APART: %[[GATE:.+]] = model.linear
 // APART: %[[UP:.+]] = model.linear
-// APART: %[[ACTIVE:.+]] = model.activate %[[GATE]]
 // APART: %[[SUM:.+]] = model.adapter_up %[[UP]]
+// APART: %[[ACTIVE:.+]] = model.activate %[[GATE]]
 // APART: model.mul %[[ACTIVE]], %[[SUM]]
 
 // Room for all ranks of both layers; the pair is added in the task that makes the tile.
-// PLAN: the table @adapter_places holds 0 to 64
-// PLAN: the table @adapter_counts holds 0 to 32
-// PLAN: event.batch = {adapters = {most = 32 : i64, ranks = 64 : i64
-// PLAN: event.buffer @[[ROOM:[^ ]*q_proj.lora_A]] persistent : f32
+// PLAN: the table @adapter_places holds 0 to 65
+// PLAN-SAME: the table @adapter_counts holds 0 to 33
+// PLAN-SAME: event.batch = {adapters = {most = 32 : i64, ranks = 64 : i64
+// PLAN: event.buffer @[[ROOM:linear.lora_A.2]] persistent : f32
 // PLAN-SAME: capacity [1024]
-// PLAN-SAME: layers = 2
 // PLAN-SAME: role = "adapter"
+// PLAN-SAME: layers = 2
 // PLAN: event.call "adapter_down" [{{.*}}#event.address<@[[ROOM]]
 // PLAN: event.call "linear_f32"
 // PLAN-NEXT: event.call "adapter_up"
