@@ -49,8 +49,7 @@ static LogicalResult expectBatch(Operation *op) {
 }
 
 /// What both ops of a pair say of their adapters' ranks.
-template <typename OpT>
-static LogicalResult verifyRanks(OpT op, int64_t most) {
+template <typename OpT> static LogicalResult verifyRanks(OpT op, int64_t most) {
   if (failed(expectBatch(op)) ||
       failed(expectIndices(op, "places", op.getPlaces())) ||
       failed(expectIndices(op, "counts", op.getCounts())))
@@ -60,9 +59,9 @@ static LogicalResult verifyRanks(OpT op, int64_t most) {
                             << " ranks, expected a multiple of " << kRankUnit;
   const int64_t ranks = op.getRanks();
   if (ranks < most || ranks % kRankUnit)
-    return op.emitOpError() << "there is room for " << ranks
-                            << " ranks, expected a multiple of " << kRankUnit
-                            << ", at least " << most;
+    return op.emitOpError()
+           << "there is room for " << ranks << " ranks, expected a multiple of "
+           << kRankUnit << ", at least " << most;
   return success();
 }
 
@@ -73,8 +72,8 @@ static LogicalResult expectMatrix(Operation *op, StringRef name, Value matrix) {
     return failure();
   Type element = typeOf(matrix).getElementType();
   if (!element.isF32() && !element.isBF16())
-    return op->emitOpError() << name << " is of " << element
-                             << ", expected f32 or bf16";
+    return op->emitOpError()
+           << name << " is of " << element << ", expected f32 or bf16";
   if (!matrix.getDefiningOp<ParameterOp>())
     return op->emitOpError() << name << " is no model.parameter";
   return success();
@@ -97,8 +96,8 @@ LogicalResult AdapterUpOp::verify() {
     return failure();
   const int64_t most = shapeOf(getB())[1], outputs = shapeOf(getB())[0];
   if (failed(verifyRanks(*this, most)) ||
-      failed(expectTypeOf(*this, "the result", getResult(), "base",
-                          getBase())) ||
+      failed(
+          expectTypeOf(*this, "the result", getResult(), "base", getBase())) ||
       failed(expectRank(*this, "base", getBase(), 2)) ||
       failed(expectShape(*this, "low", getLow(), {kRows, most})))
     return failure();
@@ -115,9 +114,9 @@ LogicalResult AdapterUpOp::verify() {
   const int64_t offset = getOffset();
   if (offset < 0 || offset % kRankUnit ||
       offset + outputs > shapeOf(getBase())[1])
-    return emitOpError() << "offset is " << offset << ", expected a multiple of "
-                         << kRankUnit << " with " << outputs
-                         << " elements behind it";
+    return emitOpError() << "offset is " << offset
+                         << ", expected a multiple of " << kRankUnit << " with "
+                         << outputs << " elements behind it";
   return success();
 }
 

@@ -46,8 +46,9 @@ private:
 /// PEFT's all-linear has none.
 bool isRouter(mlir::Operation *linear);
 
-/// A matrix of a pair, "lora_A" or "lora_B", called as the linear, or its weight,
-/// at this location; of its own in every layer that the weight is. Of a part of a fused projection B is a part, too.
+/// A matrix of a pair, "lora_A" or "lora_B", called as the linear, or its
+/// weight, at this location; of its own in every layer that the weight is. Of a
+/// part of a fused projection B is a part, too.
 ParameterOp makePairMatrix(mlir::OpBuilder &builder, ParameterOp weight,
                            mlir::Location linear, llvm::StringRef name,
                            llvm::ArrayRef<int64_t> shape, mlir::Type element);

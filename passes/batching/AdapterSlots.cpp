@@ -1,4 +1,5 @@
-//===- AdapterSlots.cpp - adapters that rows of a batch have ---------------===//
+//===- AdapterSlots.cpp - adapters that rows of a batch have
+//---------------===//
 
 #include "passes/batching/Passes.h"
 
@@ -29,8 +30,8 @@ public:
   int64_t pairs = 0;
 
 private:
-  /// A parameter that a linear multiplies by, or one of those that it multiplies
-  /// by at once.
+  /// A parameter that a linear multiplies by, or one of those that it
+  /// multiplies by at once.
   struct Part {
     /// Mutable because accessors of ops are not const.
     mutable ParameterOp weight;
@@ -90,10 +91,9 @@ template <typename OpT> Value Slots::takeNorm(OpT linear) {
     return rewriter.create<RmsNormOp>(location, x.getType(), x,
                                       linear.getNormWeight(),
                                       linear.getEpsilonAttr());
-  return rewriter.create<LayerNormOp>(location, x.getType(), x,
-                                      linear.getNormWeight(),
-                                      linear.getNormBias(),
-                                      linear.getEpsilonAttr());
+  return rewriter.create<LayerNormOp>(
+      location, x.getType(), x, linear.getNormWeight(), linear.getNormBias(),
+      linear.getEpsilonAttr());
 }
 
 /// activate(gate) * up
@@ -123,8 +123,8 @@ void Slots::split(GatedLinearOp gated) {
 void Slots::ungroup(LinearOp group, ArrayRef<Part> parts) {
   Value x = takeNorm(group);
   rewriter.setInsertionPoint(group);
-  auto biases = group.getBias() ? group.getBias().getDefiningOp<ConcatOp>()
-                                : ConcatOp();
+  auto biases =
+      group.getBias() ? group.getBias().getDefiningOp<ConcatOp>() : ConcatOp();
   SmallVector<LinearOp> linears;
   const Value none;
   for (auto [i, part] : llvm::enumerate(parts)) {
@@ -155,7 +155,8 @@ void Slots::ungroup(LinearOp group, ArrayRef<Part> parts) {
 /// Whether a group is read part by part, by nothing else.
 static bool isReadByParts(LinearOp group, ArrayRef<int64_t> offsets,
                           ArrayRef<int64_t> columns) {
-  return !group.getResidual() && group.getActivation() == Activation::identity &&
+  return !group.getResidual() &&
+         group.getActivation() == Activation::identity &&
          llvm::all_of(group->getUsers(), [&](Operation *user) {
            auto slice = dyn_cast<SliceOp>(user);
            if (!slice || slice.getAxis() != 1)
@@ -213,10 +214,10 @@ void Slots::adapt(LinearOp linear) {
     Value low =
         rewriter.create<AdapterDownOp>(a.getLoc(), narrow, x, a, places, counts,
                                        rewriter.getI64IntegerAttr(ranks));
-    sum = rewriter.create<AdapterUpOp>(
-        b.getLoc(), sum.getType(), sum, low, b, places, counts,
-        rewriter.getI64IntegerAttr(ranks),
-        rewriter.getI64IntegerAttr(part.offset));
+    sum = rewriter.create<AdapterUpOp>(b.getLoc(), sum.getType(), sum, low, b,
+                                       places, counts,
+                                       rewriter.getI64IntegerAttr(ranks),
+                                       rewriter.getI64IntegerAttr(part.offset));
     ++pairs;
   }
   if (activation != Activation::identity) {
@@ -224,8 +225,8 @@ void Slots::adapt(LinearOp linear) {
         NameLoc::get(rewriter.getStringAttr("activation")), sum.getType(), sum,
         activation);
     if (residual)
-      sum = rewriter.create<AddOp>(linear.getLoc(), sum.getType(), residual,
-                                   sum);
+      sum =
+          rewriter.create<AddOp>(linear.getLoc(), sum.getType(), residual, sum);
   }
   rewriter.replaceOp(linear, sum);
 }
@@ -242,9 +243,8 @@ LogicalResult Slots::run() {
       adapt(linear);
     } else {
       auto gated = cast<GatedLinearOp>(op);
-      if (llvm::any_of(partsOf(gated.getGate()), [](const Part &part) {
-            return part.isTarget;
-          }) ||
+      if (llvm::any_of(partsOf(gated.getGate()),
+                       [](const Part &part) { return part.isTarget; }) ||
           partsOf(gated.getUp()).front().isTarget)
         split(gated);
     }
@@ -255,8 +255,8 @@ LogicalResult Slots::run() {
       rewriter.getDictionaryAttr(
           {rewriter.getNamedAttr("ranks", rewriter.getI64IntegerAttr(ranks)),
            rewriter.getNamedAttr("most", rewriter.getI64IntegerAttr(most)),
-           rewriter.getNamedAttr(
-               "targets", rewriter.getStrArrayAttr(targets.taken()))}));
+           rewriter.getNamedAttr("targets",
+                                 rewriter.getStrArrayAttr(targets.taken()))}));
   return success();
 }
 

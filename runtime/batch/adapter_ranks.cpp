@@ -9,11 +9,11 @@
 namespace baton {
 
 size_t AdapterRanks::find(uint64_t adapter) const {
-  return static_cast<size_t>(
-      std::find_if(
-          entries.begin(), entries.end(),
-          [&](const Entry &entry) { return entry.adapter == adapter; }) -
-      entries.begin());
+  return static_cast<size_t>(std::find_if(entries.begin(), entries.end(),
+                                          [&](const Entry &entry) {
+                                            return entry.adapter == adapter;
+                                          }) -
+                             entries.begin());
 }
 
 /// The entry before which there is room, or their number behind the last one.

@@ -43,8 +43,7 @@ AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh) {
   room.first_layer = tensor.value("first_layer", uint64_t(0));
   room.layer_step = tensor.value("layer_step", uint64_t(1));
   room.layer_bytes =
-      tensor.value("layer_stride",
-                   tensor.at("shape").at(0).get<uint64_t>()) *
+      tensor.value("layer_stride", tensor.at("shape").at(0).get<uint64_t>()) *
       bytes_of(room.type);
   return room;
 }
@@ -91,9 +90,9 @@ ServedAdapter::ServedAdapter(
 
 bool ServedAdapter::has(const AdapterRoom &room, uint64_t layer) const {
   const std::vector<std::string> names = room.part.names(layer);
-  return std::any_of(
-      names.begin(), names.end(),
-      [&](const std::string &name) { return weights.contains(name); });
+  return std::any_of(names.begin(), names.end(), [&](const std::string &name) {
+    return weights.contains(name);
+  });
 }
 
 /// That there is room for each tensor, that pairs are whole, and that they fit.
@@ -131,8 +130,8 @@ void ServedAdapter::check_tensors() const {
     const size_t at = other.rfind(".lora_") + 6;
     other[at] = other[at] == 'A' ? 'B' : 'A';
     if (!weights.contains(other))
-      throw Error(file + ": there is tensor " + quote_name(name) +
-                  ", but no " + quote_name(other));
+      throw Error(file + ": there is tensor " + quote_name(name) + ", but no " +
+                  quote_name(other));
   }
   if (found.empty())
     throw Error(file + ": there are no pairs of matrices in it");
@@ -144,14 +143,14 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
   const Tensor &tensor = *stored.tensor;
   const ParameterPart &part = room.part;
   const uint64_t rank = config.rank, elements = room.width * padded;
-  PanelPart source{.data = tensor.data,
-                   .type = tensor.type,
-                   .outputs = rank,
-                   .stored_outputs = rank,
-                   .transposed = tensor.is_flipped,
-                   .blocks = {},
-                   .cut = PanelCut{0, rank, 0, part.all_inputs(),
-                                   part.all_inputs()}};
+  PanelPart source{
+      .data = tensor.data,
+      .type = tensor.type,
+      .outputs = rank,
+      .stored_outputs = rank,
+      .transposed = tensor.is_flipped,
+      .blocks = {},
+      .cut = PanelCut{0, rank, 0, part.all_inputs(), part.all_inputs()}};
   if (room.is_up) {
     source.outputs = part.outputs();
     source.stored_outputs = part.stored_outputs();
@@ -162,9 +161,8 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
   const DataType type =
       room.type == DataType::F64 ? DataType::F64 : DataType::F32;
   const uint64_t depth = room.is_up ? padded : part.all_inputs();
-  std::vector<std::byte> panels(
-      panel_count(source.outputs, false) * panel_lanes * depth *
-      bytes_of(type));
+  std::vector<std::byte> panels(panel_count(source.outputs, false) *
+                                panel_lanes * depth * bytes_of(type));
   pack_panels({{source}, depth, false, type}, 0,
               panel_count(source.outputs, false), panels.data());
   if (panels.size() > elements * bytes_of(type))

@@ -99,10 +99,9 @@ uint64_t PagePool::content_of(int32_t parent, uint64_t beginning) const {
   return at(parent).content;
 }
 
-uint64_t
-PagePool::hash_of(int32_t parent,
-                  std::span<const int32_t, page_positions> tokens,
-                  uint64_t beginning) const {
+uint64_t PagePool::hash_of(int32_t parent,
+                           std::span<const int32_t, page_positions> tokens,
+                           uint64_t beginning) const {
   return hash_bytes(tokens.data(), tokens.size_bytes(),
                     parent == none ? beginning : at(parent).hash);
 }

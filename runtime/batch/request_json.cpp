@@ -40,8 +40,7 @@ void parse_common(const JsonKeys &keys, const BatchFormat &format,
 BatchRequest parse_own(const Json &line, const BatchFormat &format,
                        RequestOrigin &origin) {
   JsonKeys keys(line, with_keys({"id", "tokens", "max_new_tokens",
-                                 "prompt_logprobs", "score_from",
-                                 "adapter"}));
+                                 "prompt_logprobs", "score_from", "adapter"}));
   if (keys.has("prompt") == keys.has("tokens"))
     throw Error("give either prompt, a text, or tokens, a list of token ids");
   BatchRequest request;

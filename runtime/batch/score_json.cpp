@@ -149,9 +149,8 @@ std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
                                        const BatchFormat &format,
                                        RequestOrigin &origin) {
   origin.id = request_id(line).value();
-  const JsonKeys keys(
-      line, {"id", "prompt", "tokens", "continuations", "choices", "logprobs",
-             "adapter"});
+  const JsonKeys keys(line, {"id", "prompt", "tokens", "continuations",
+                             "choices", "logprobs", "adapter"});
   origin.choices = keys.has("choices");
   if (origin.choices == keys.has("continuations"))
     throw Error("give either continuations, a list of texts or of lists of "

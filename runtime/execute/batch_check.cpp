@@ -128,9 +128,9 @@ BatchCheck::find_adapter_fault(uint32_t row, const BatchInputs &inputs) const {
   if (auto fault = find_range_fault("adapter_counts", row, count,
                                     shape.most_adapter_ranks + 1))
     return fault;
-  if (auto fault =
-          find_range_fault("adapter_places", row, place,
-                           shape.adapter_ranks - static_cast<uint32_t>(count) + 1))
+  if (auto fault = find_range_fault("adapter_places", row, place,
+                                    shape.adapter_ranks -
+                                        static_cast<uint32_t>(count) + 1))
     return fault;
   if (place % unit || count % unit)
     return element_text("adapter_places", row) + " and its count are " +

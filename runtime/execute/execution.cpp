@@ -18,9 +18,9 @@ Execution::Execution(const Metadata &metadata, const ExecutionOptions &options)
 void Execution::drive_by(StepDriver &next_driver) {
   driver = &next_driver;
   if (metadata.batch && !next_driver.provides_inputs())
-    driver = &one_sequence.emplace(
-        next_driver, batch_capacities(metadata, page_count), step_inputs,
-        adapter_ranks);
+    driver = &one_sequence.emplace(next_driver,
+                                   batch_capacities(metadata, page_count),
+                                   step_inputs, adapter_ranks);
 }
 
 void Execution::check(const BatonStep &step) {

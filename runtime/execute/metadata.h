@@ -178,7 +178,8 @@ struct BatchDescription {
   bool shares(size_t storage) const {
     if (storage == hidden_states)
       return true;
-    if (adapters && (storage == adapters->places || storage == adapters->counts))
+    if (adapters &&
+        (storage == adapters->places || storage == adapters->counts))
       return true;
     for (size_t shared : {tokens, positions, sequences, slots, pages, sampling,
                           changes, masks, draws})

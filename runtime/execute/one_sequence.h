@@ -21,7 +21,8 @@ public:
   OneSequence(StepDriver &driver, const BatchCapacities &limits,
               const BatchInputs &inputs, uint32_t adapter_ranks = 0)
       : driver(driver), limits(limits), inputs(inputs),
-        adapter_ranks(adapter_ranks), check(limits), sequence(size_t(limits.max_positions) + 1) {}
+        adapter_ranks(adapter_ranks), check(limits),
+        sequence(size_t(limits.max_positions) + 1) {}
 
   BatonStep begin(std::span<int32_t> tokens) override;
   BatonStep advance(const BatonStep &current, const Logits &logits) override;

@@ -14,8 +14,8 @@
 #include "runtime/batch/batch_driver.h"
 #include "runtime/decode/generation.h"
 #include "runtime/error.h"
-#include "runtime/main/adapters.h"
 #include "runtime/execute/machine_speed.h"
+#include "runtime/main/adapters.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
@@ -117,16 +117,16 @@ BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
   BatchSpeed speed;
   speed.sequences = sequences;
   speed.tokens.resize(sequences);
-  BatchDriver driver(
-      batch_capacities(metadata, execution.pages()), execution.inputs(),
-      {.prefill_chunk = chunk,
-       .prefix_cache = false,
-       .capacity = sequences,
-       .write_storage = storage_writer(execution)},
-      {.on_result = [&](BatchResult &&result) {
-        speed.tokens[result.request.tag] =
-            std::move(result.choices.front().tokens);
-      }});
+  BatchDriver driver(batch_capacities(metadata, execution.pages()),
+                     execution.inputs(),
+                     {.prefill_chunk = chunk,
+                      .prefix_cache = false,
+                      .capacity = sequences,
+                      .write_storage = storage_writer(execution)},
+                     {.on_result = [&](BatchResult &&result) {
+                       speed.tokens[result.request.tag] =
+                           std::move(result.choices.front().tokens);
+                     }});
   const uint64_t more = head_start(metadata, options, sequences);
   for (uint64_t sequence = 0; sequence < sequences; ++sequence) {
     BatchRequest request =
@@ -286,8 +286,8 @@ BatchMeasurements measure_batches(const Metadata &metadata,
     BatchSpeed best;
     for (uint64_t run = 0; run < std::max<uint64_t>(options.repeat, 1); ++run) {
       measure_machine();
-      BatchSpeed speed = run_batch(metadata, options, adapters, *execution,
-                                   size, chunk);
+      BatchSpeed speed =
+          run_batch(metadata, options, adapters, *execution, size, chunk);
       if (run == 0 || speed.step_seconds < best.step_seconds) {
         speed.prefill_tokens_per_second = std::max(
             speed.prefill_tokens_per_second, best.prefill_tokens_per_second);
@@ -296,8 +296,7 @@ BatchMeasurements measure_batches(const Metadata &metadata,
     }
     if (measured.difference.empty())
       measured.difference =
-          find_difference(metadata, options, adapters, *execution, best,
-                          chunk);
+          find_difference(metadata, options, adapters, *execution, best, chunk);
     measured.speeds.push_back(std::move(best));
   }
   measure_machine();

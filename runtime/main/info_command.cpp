@@ -2,9 +2,9 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/batch/adapter_shelf.h"
 #include "runtime/comm/mesh.h"
 #include "runtime/decode/decoding_stages.h"
-#include "runtime/batch/adapter_shelf.h"
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/execute/pipeline.h"
 #include "runtime/main/output.h"

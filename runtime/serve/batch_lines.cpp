@@ -1,8 +1,8 @@
 //===- batch_lines.cpp - conversations in files of requests
 //----------------===//
 
-#include "runtime/serve/adapted_models.h"
 #include "runtime/serve/batch_lines.h"
+#include "runtime/serve/adapted_models.h"
 
 #include "runtime/error.h"
 #include "runtime/serve/chat_request.h"

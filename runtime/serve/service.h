@@ -131,11 +131,11 @@ private:
                 const Body &chat, const MakeWriter &make_writer);
   /// Answers with what is made of texts' vectors.
   template <typename Request>
-  void start_vectors(const Exchange &exchange, const Served &served,
-                     Request &&request,
-                     std::shared_ptr<Answer> (*make)(
-                         std::shared_ptr<HttpExchange>,
-                         std::shared_ptr<const ServedModel>, Request &&));
+  void start_vectors(
+      const Exchange &exchange, const Served &served, Request &&request,
+      std::shared_ptr<Answer> (*make)(std::shared_ptr<HttpExchange>,
+                                      std::shared_ptr<const ServedModel>,
+                                      Request &&));
   /// Hands an answer's requests to the engine.
   void start(const std::shared_ptr<Answer> &answer);
 

@@ -28,9 +28,9 @@
 #ifndef BATON_RUNTIME_TRAIN_RUN_FOLDER_H
 #define BATON_RUNTIME_TRAIN_RUN_FOLDER_H
 
-#include "runtime/weights/adapter.h"
 #include "runtime/train/safetensors_writer.h"
 #include "runtime/train/training_state.h"
+#include "runtime/weights/adapter.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/descriptor.h"
 #include "runtime/weights/safetensors.h"

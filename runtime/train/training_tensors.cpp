@@ -4,8 +4,8 @@
 
 #include "runtime/error.h"
 #include "runtime/step_sequence.h"
-#include "runtime/weights/adapter.h"
 #include "runtime/train/stage_tensors.h"
+#include "runtime/weights/adapter.h"
 #include "runtime/weights/convert.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"

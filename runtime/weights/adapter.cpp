@@ -1,4 +1,5 @@
-//===- adapter.cpp - low-rank pairs beside a model --------------------------===//
+//===- adapter.cpp - low-rank pairs beside a model
+//--------------------------===//
 
 #include "runtime/weights/adapter.h"
 

@@ -428,9 +428,9 @@ std::string tools::CompileFlags::checkChoices() const {
     return "--disable-pass: the schedule in " + order.value +
            " says what is done; change it there";
   for (const Choice *choice :
-       {&mode, &dtype, &activations, &kvType, &adapterType, &optimize, &sanitize, &recompute,
-        &launch, &cublasLt, &exchanges, &tensorParallel, &expertParallel, &zero,
-        &gatheredLayers})
+       {&mode, &dtype, &activations, &kvType, &adapterType, &optimize,
+        &sanitize, &recompute, &launch, &cublasLt, &exchanges, &tensorParallel,
+        &expertParallel, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (auto found = findTarget(target); !found)
@@ -541,8 +541,7 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
   return finishAdapters(options);
 }
 
-std::string
-tools::CompileFlags::finishAdapters(CompileOptions &options) const {
+std::string tools::CompileFlags::finishAdapters(CompileOptions &options) const {
   constexpr int64_t most = 1024, unit = 16;
   if (!maxAdaptersOption->count()) {
     if (adapterRankOption->count())

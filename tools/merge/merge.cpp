@@ -4,8 +4,8 @@
 
 #include "runtime/error.h"
 #include "runtime/files/temporary.h"
-#include "runtime/weights/adapter.h"
 #include "runtime/train/safetensors_writer.h"
+#include "runtime/weights/adapter.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/convert.h"
 #include "runtime/weights/gguf_model.h"

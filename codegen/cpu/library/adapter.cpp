@@ -1,4 +1,5 @@
-//===- adapter.cpp - low-rank adapters, of each row its own ----------------===//
+//===- adapter.cpp - low-rank adapters, of each row its own
+//----------------===//
 //
 // Rows that follow one another and have one adapter are multiplied together.
 //
@@ -35,19 +36,19 @@ BATON_INLINE void adapter_down(Real *out, int64_t out_stride, const Real *x,
                                int64_t x_stride, const Weight *ranks,
                                const int32_t *places, const int32_t *counts,
                                int64_t rows, int64_t k, int64_t most) {
-  for_each_adapter(
-      places, counts, rows,
-      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-        const int64_t own = counts[first];
-        if (own)
-          linear(out + first * out_stride, out_stride, x + first * x_stride,
-                 x_stride, ranks + places[first] * whole_panels(k),
-                 /*bias=*/nullptr, /*residual=*/nullptr, 0, count, k, own,
-                 BATON_ACTIVATION_NONE);
-        for (int64_t row = first; row < first + count; ++row)
-          for (int64_t rank = own; rank < most; rank += lanes)
-            store(out + row * out_stride + rank, splat(0.0f));
-      });
+  for_each_adapter(places, counts, rows,
+                   [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                     const int64_t own = counts[first];
+                     if (own)
+                       linear(out + first * out_stride, out_stride,
+                              x + first * x_stride, x_stride,
+                              ranks + places[first] * whole_panels(k),
+                              /*bias=*/nullptr, /*residual=*/nullptr, 0, count,
+                              k, own, BATON_ACTIVATION_NONE);
+                     for (int64_t row = first; row < first + count; ++row)
+                       for (int64_t rank = own; rank < most; rank += lanes)
+                         store(out + row * out_stride + rank, splat(0.0f));
+                   });
 }
 
 template <typename Weight>
@@ -63,19 +64,19 @@ BATON_INLINE void adapter_up(Real *out, int64_t out_stride, const Real *low,
   if (begin >= end)
     return;
   Real *const tile = out + (begin - column);
-  for_each_adapter(
-      places, counts, rows,
-      [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-        const int64_t own = counts[first];
-        if (own == 0)
-          return;
-        Real *const sums = tile + first * out_stride;
-        linear(sums, out_stride, low + first * low_stride, low_stride,
-               ranks + places[first] * whole_panels(outputs) +
-                   (begin - offset) * own,
-               /*bias=*/nullptr, sums, out_stride, count, own, end - begin,
-               BATON_ACTIVATION_NONE);
-      });
+  for_each_adapter(places, counts, rows,
+                   [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+                     const int64_t own = counts[first];
+                     if (own == 0)
+                       return;
+                     Real *const sums = tile + first * out_stride;
+                     linear(sums, out_stride, low + first * low_stride,
+                            low_stride,
+                            ranks + places[first] * whole_panels(outputs) +
+                                (begin - offset) * own,
+                            /*bias=*/nullptr, sums, out_stride, count, own,
+                            end - begin, BATON_ACTIVATION_NONE);
+                   });
 }
 
 } // namespace

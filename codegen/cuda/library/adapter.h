@@ -1,4 +1,5 @@
-//===- adapter.h - low-rank adapters, of each row its own ------------------===//
+//===- adapter.h - low-rank adapters, of each row its own
+//------------------===//
 //
 // Rows that follow one another and have one adapter are multiplied together.
 //
@@ -34,19 +35,18 @@ BATON_DEVICE void adapter_down(float *out, int64_t out_stride, const float *x,
                                int64_t x_stride, const Weight *ranks,
                                const int32_t *places, const int32_t *counts,
                                int64_t rows, int64_t k, int64_t most) {
-  for_each_adapter(
-      places, counts, rows, [&](int64_t first, int64_t count) {
-        const int64_t own = counts[first];
-        float *const sums = out + first * out_stride;
-        if (own)
-          linear(sums, out_stride, x + first * x_stride, x_stride,
-                 ranks + places[first] * in_whole_panels(k), /*bias=*/nullptr,
-                 /*residual=*/nullptr, 0, count, k, own, BATON_ACTIVATION_NONE);
-        if (own < most)
-          for_each_element(count, most - own, [&](int64_t row, int64_t rank) {
-            sums[row * out_stride + own + rank] = 0.0f;
-          });
+  for_each_adapter(places, counts, rows, [&](int64_t first, int64_t count) {
+    const int64_t own = counts[first];
+    float *const sums = out + first * out_stride;
+    if (own)
+      linear(sums, out_stride, x + first * x_stride, x_stride,
+             ranks + places[first] * in_whole_panels(k), /*bias=*/nullptr,
+             /*residual=*/nullptr, 0, count, k, own, BATON_ACTIVATION_NONE);
+    if (own < most)
+      for_each_element(count, most - own, [&](int64_t row, int64_t rank) {
+        sums[row * out_stride + own + rank] = 0.0f;
       });
+  });
 }
 
 template <typename Weight>
@@ -61,18 +61,17 @@ BATON_DEVICE void adapter_up(float *out, int64_t out_stride, const float *low,
   if (begin >= end)
     return;
   float *const tile = out + (begin - column);
-  for_each_adapter(
-      places, counts, rows, [&](int64_t first, int64_t count) {
-        const int64_t own = counts[first];
-        if (own == 0)
-          return;
-        float *const sums = tile + first * out_stride;
-        linear(sums, out_stride, low + first * low_stride, low_stride,
-               ranks + places[first] * in_whole_panels(outputs) +
-                   (begin - offset) * own,
-               /*bias=*/nullptr, sums, out_stride, count, own, end - begin,
-               BATON_ACTIVATION_NONE);
-      });
+  for_each_adapter(places, counts, rows, [&](int64_t first, int64_t count) {
+    const int64_t own = counts[first];
+    if (own == 0)
+      return;
+    float *const sums = tile + first * out_stride;
+    linear(sums, out_stride, low + first * low_stride, low_stride,
+           ranks + places[first] * in_whole_panels(outputs) +
+               (begin - offset) * own,
+           /*bias=*/nullptr, sums, out_stride, count, own, end - begin,
+           BATON_ACTIVATION_NONE);
+  });
 }
 
 } // namespace baton::cuda

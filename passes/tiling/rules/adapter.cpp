@@ -1,4 +1,5 @@
-//===- adapter.cpp - low-rank adapters, of each row its own ----------------===//
+//===- adapter.cpp - low-rank adapters, of each row its own
+//----------------===//
 
 #include "passes/tiling/rules/Rules.h"
 
@@ -24,17 +25,17 @@ static View makeRoom(model::ParameterOp matrix, StringRef kind, int64_t ranks,
   Builder builder(plan.context());
   SmallVector<NamedAttribute> entries(
       tiler.describe(matrix.getResult()).getValue());
-  for (auto [key, value] :
-       {std::pair<StringRef, Attribute>{"role", builder.getStringAttr("adapter")},
-        {"kind", builder.getStringAttr(kind)},
-        {"width", builder.getI64IntegerAttr(width)}})
+  for (auto [key, value] : {std::pair<StringRef, Attribute>{
+                                "role", builder.getStringAttr("adapter")},
+                            {"kind", builder.getStringAttr(kind)},
+                            {"width", builder.getI64IntegerAttr(width)}})
     entries.push_back(builder.getNamedAttr(key, value));
-  View room = plan.persistent(
-      plan.uniqueName(nameOf(matrix)),
-      typeOf(matrix.getResult())
-          .withShape({ranks * ceilDiv(width, kPanel) * kPanel}),
-      tiler.layersOf(matrix.getResult()), StringAttr(),
-      builder.getDictionaryAttr(entries), matrix.getLoc());
+  View room =
+      plan.persistent(plan.uniqueName(nameOf(matrix)),
+                      typeOf(matrix.getResult())
+                          .withShape({ranks * ceilDiv(width, kPanel) * kPanel}),
+                      tiler.layersOf(matrix.getResult()), StringAttr(),
+                      builder.getDictionaryAttr(entries), matrix.getLoc());
   // No task writes it.
   room.buffer.setCarry(event::Carry::kept);
   return room;
@@ -95,13 +96,14 @@ static LogicalResult tile(model::AdapterUpOp op, Tiler &tiler) {
   auto linear = base.getDefiningOp<model::LinearOp>();
   if (linear->getBlock() != op->getBlock() ||
       linear.getActivation() != model::Activation::identity)
-    return op.emitOpError() << "cannot be tiled: its base is made elsewhere, or "
-                               "has an activation";
+    return op.emitOpError()
+           << "cannot be tiled: its base is made elsewhere, or "
+              "has an activation";
   SmallVector<View> rooms;
   for (model::AdapterUpOp pair : llvm::reverse(pairs))
-    rooms.push_back(makeRoom(
-        pair.getB().getDefiningOp<model::ParameterOp>(), "up", pair.getRanks(),
-        typeOf(pair.getB()).getDimension(0), tiler));
+    rooms.push_back(makeRoom(pair.getB().getDefiningOp<model::ParameterOp>(),
+                             "up", pair.getRanks(),
+                             typeOf(pair.getB()).getDimension(0), tiler));
   auto add = [&](PhaseBuilder &phase, const ProductTiles &tiles,
                  LinearInput out) -> LogicalResult {
     for (auto [pair, room] : llvm::zip_equal(llvm::reverse(pairs), rooms)) {

@@ -54,10 +54,11 @@ TrainedColumns::TrainedColumns(Operation *op, Value bounds, const View &x,
                                const std::string &name)
     : x(x), out(out), width(tiler.columnsOf(op, usual)),
       columns(out.type.getDimension(1)),
-      phase(tiler.plan.phase(name, op->getLoc(),
-                             {tiler.plan.constant(countSegments(bounds)),
-                              tiler.plan.constant(ceilDiv(columns, width))},
-                             {countSegments(bounds), ceilDiv(columns, width)})) {
+      phase(
+          tiler.plan.phase(name, op->getLoc(),
+                           {tiler.plan.constant(countSegments(bounds)),
+                            tiler.plan.constant(ceilDiv(columns, width))},
+                           {countSegments(bounds), ceilDiv(columns, width)})) {
   SmallVector<AffineExpr> ends =
       phase.entries(tiler.viewOf(bounds), {expert(), expert() + 1});
   in = {{ends[0], phase.constant(0)},

@@ -118,8 +118,7 @@ TEST(AdapterRanks, RandomUse) {
             << adapter << " lies over " << other;
       used[adapter] = {room->place, count, 1};
     } else if (!used.empty()) {
-      auto chosen =
-          std::next(used.begin(), ptrdiff_t(random() % used.size()));
+      auto chosen = std::next(used.begin(), ptrdiff_t(random() % used.size()));
       ranks.release(chosen->first);
       if (--chosen->second.references == 0)
         used.erase(chosen);

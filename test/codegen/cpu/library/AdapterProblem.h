@@ -22,8 +22,8 @@ template <typename Type> struct AdapterProblem {
   AdapterProblem(Random &random, int64_t rows, int64_t k, int64_t outputs)
       : k(k), outputs(outputs), down_room(room_ranks * padded(k)),
         up_room(room_ranks * padded(outputs)) {
-    for (auto [place, count] : {std::pair<int64_t, int64_t>{16, 16},
-                                {32, 48}, {96, 32}, {144, 16}}) {
+    for (auto [place, count] :
+         {std::pair<int64_t, int64_t>{16, 16}, {32, 48}, {96, 32}, {144, 16}}) {
       adapters.push_back({place, count, Weight<Type>(random, count, k),
                           Weight<Type>(random, outputs, count)});
       const auto down = adapters.back().a.packed(),

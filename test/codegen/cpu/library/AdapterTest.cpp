@@ -59,9 +59,12 @@ TYPED_TEST(Adapter, UpAddsToItsColumns) {
   Random random(2);
   for (int64_t rows : {1, 6, 33})
     for (int64_t outputs : {16, 20, 64})
-      for (auto [column, columns, offset] :
-           {std::array<int64_t, 3>{0, 16, 0}, {0, 100, 16}, {32, 64, 16},
-            {16, 16, 0}, {64, 16, 96}, {96, 7, 64}}) {
+      for (auto [column, columns, offset] : {std::array<int64_t, 3>{0, 16, 0},
+                                             {0, 100, 16},
+                                             {32, 64, 16},
+                                             {16, 16, 0},
+                                             {64, 16, 96},
+                                             {96, 7, 64}}) {
         const AdapterProblem<TypeParam> problem(random, rows, 8, outputs);
         const Buffer low = random.buffer(rows, problem.most);
         const Buffer before = random.buffer(rows, columns);
