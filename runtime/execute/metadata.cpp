@@ -264,8 +264,8 @@ int64_t Extent::evaluate(const BatonStep &step) const {
 uint64_t PhaseDescription::tasks(const BatonStep &step) const {
   uint64_t count = 1;
   for (const nlohmann::json &extent : grid)
-    count *= static_cast<uint64_t>(
-        std::max<int64_t>(0, evaluate(extent, step)));
+    count *=
+        static_cast<uint64_t>(std::max<int64_t>(0, evaluate(extent, step)));
   return count;
 }
 

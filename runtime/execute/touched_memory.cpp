@@ -29,9 +29,8 @@ public:
                uint64_t page)
       : buffer(buffer), bytes(element_bytes(buffer.element)), page(page) {
     for (size_t d = 0; d < buffer.extents.size(); ++d)
-      extents.push_back(static_cast<uint64_t>(
-          std::clamp<int64_t>(buffer.extents[d].evaluate(step), 0,
-                              buffer.capacity[d])));
+      extents.push_back(static_cast<uint64_t>(std::clamp<int64_t>(
+          buffer.extents[d].evaluate(step), 0, buffer.capacity[d])));
     // Runs of the first dimension lie next to one another.
     if (buffer.interleave > 1)
       extents[0] = std::min(

@@ -42,8 +42,10 @@ std::vector<Copy> copies_of(const Metadata &metadata) {
   std::vector<Copy> result;
   for (const ParameterDescription &parameter : parse_parameters(metadata.json))
     for (uint64_t i = 0; i < parameter.layers; ++i) {
-      Copy copy{parameter.name, static_cast<uint32_t>(i),
-                parameter.first_layer + i * parameter.layer_step, {}};
+      Copy copy{parameter.name,
+                static_cast<uint32_t>(i),
+                parameter.first_layer + i * parameter.layer_step,
+                {}};
       for (const ParameterPart &part : parameter.parts)
         copy.tensors.push_back(names_in_layer(part.sources, copy.layer));
       result.push_back(std::move(copy));
@@ -115,14 +117,16 @@ public:
     for (const auto &[linear, sum] : moments.sums())
       for (const std::string &name : names.at(linear))
         tensors.push_back(
-            {name, DataType::F64, {sum.width, sum.width}, nullptr,
+            {name,
+             DataType::F64,
+             {sum.width, sum.width},
+             nullptr,
              [&sum = sum](uint64_t first, uint64_t count, std::byte *to) {
                for (uint64_t i = first; i < first + count; ++i)
                  for (uint64_t j = 0; j < sum.width; ++j) {
-                   const double mean =
-                       sum.products[std::max(i, j) * sum.width +
-                                    std::min(i, j)] /
-                       double(sum.rows);
+                   const double mean = sum.products[std::max(i, j) * sum.width +
+                                                    std::min(i, j)] /
+                                       double(sum.rows);
                    std::memcpy(to, &mean, sizeof(mean));
                    to += sizeof(mean);
                  }

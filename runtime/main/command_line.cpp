@@ -380,8 +380,7 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       program +
       " train --weights DIR --data chats.jsonl --data more.jsonl=0.5 "
       "--steps 100 --seq 1024 --batch 2 --out run\n  " +
-      program +
-      " train --dry-run --batch 2 --seq 1024\n  mpirun -n 2 " +
+      program + " train --dry-run --batch 2 --seq 1024\n  mpirun -n 2 " +
       program +
       " train --weights DIR --data texts --steps 100 --out run\n"
       "The last one is for programs compiled with --mesh=dp=2; "

@@ -342,7 +342,7 @@ void print_text(const Metadata &metadata) {
   if (!pipeline && stages.size() == 1)
     memory.add({"activations",
                 bytes_text(double(metadata.trains() ? uses["activations"]
-                                                   : needs.activations)),
+                                                    : needs.activations)),
                 ""});
   if (!metadata.trains() && stages.size() == 1 && needs.persistent)
     memory.add({metadata.batch ? "inputs" : "for exchanges",

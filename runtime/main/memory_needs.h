@@ -43,12 +43,9 @@ training_memory(const Metadata &metadata, const MemoryNeeds &needs,
 
 /// Those names, and what they stand for, in the order in which people are told.
 inline constexpr std::pair<const char *, const char *> training_uses[] = {
-    {"frozen", "frozen weights"},
-    {"parameter", "weights"},
-    {"gradient", "gradients"},
-    {"optimizer", "optimizer's states"},
-    {"exchange", "for exchanges"},
-    {"input", "inputs"}};
+    {"frozen", "frozen weights"},  {"parameter", "weights"},
+    {"gradient", "gradients"},     {"optimizer", "optimizer's states"},
+    {"exchange", "for exchanges"}, {"input", "inputs"}};
 
 } // namespace baton
 

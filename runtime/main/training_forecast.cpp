@@ -91,12 +91,12 @@ RankForecast forecast_place(const Metadata &metadata, const Pipeline &pipeline,
   RankForecast rank;
   for (const StageCall &call : pipeline.calls(place)) {
     const bool runs = call.microbatch.has_value();
-    const BatonStep step = runs ? step_of(shape, mesh, /*updates=*/false)
-                                : BatonStep{1, 0, 1, 0};
+    const BatonStep step =
+        runs ? step_of(shape, mesh, /*updates=*/false) : BatonStep{1, 0, 1, 0};
     rank.tasks += tasks_of(metadata, metadata.programs[call.program], step);
-    rank.costs += step_costs(metadata.json.at("programs").at(call.program),
-                             runs ? sequences : 1, runs ? shape.length : 1,
-                             !runs);
+    rank.costs +=
+        step_costs(metadata.json.at("programs").at(call.program),
+                   runs ? sequences : 1, runs ? shape.length : 1, !runs);
   }
   // What is kept is all touched, and of what is of a microbatch a part.
   Pipeline touched = pipeline;
@@ -146,16 +146,17 @@ std::string plan_text(const Metadata &metadata, const BatchShape &shape,
                       const TrainingForecast &forecast) {
   const Mesh mesh = Mesh::parse(metadata.json);
   Table table;
-  table.add({"step",
-             std::to_string(shape.accumulation) +
-                 (shape.accumulation == 1 ? " microbatch of "
-                                          : " microbatches of ") + count_text(shape.rows, "sequence") + " of " +
-                 count_text(shape.length, "token") + ": " +
-                 std::to_string(shape.sequences_per_step() * shape.length) +
-                 " tokens"});
-  table.add({"ranks", mesh.ranks() == 1 ? std::string("1")
-                                        : std::to_string(mesh.ranks()) + ", " +
-                                              mesh.text()});
+  table.add(
+      {"step",
+       std::to_string(shape.accumulation) +
+           (shape.accumulation == 1 ? " microbatch of " : " microbatches of ") +
+           count_text(shape.rows, "sequence") + " of " +
+           count_text(shape.length, "token") + ": " +
+           std::to_string(shape.sequences_per_step() * shape.length) +
+           " tokens"});
+  table.add({"ranks", mesh.ranks() == 1
+                          ? std::string("1")
+                          : std::to_string(mesh.ranks()) + ", " + mesh.text()});
   std::string tasks;
   for (const RankForecast &rank : forecast.ranks)
     tasks += (tasks.empty() ? "" : ", ") + std::to_string(rank.tasks);
@@ -188,8 +189,8 @@ std::string memory_text(const TrainingForecast &forecast,
     text += ", of which " + bytes_text(double(machine.free)) + " are free: " +
             (all <= machine.free
                  ? "it fits"
-                 : "it does not fit, " + bytes_text(double(all - machine.free)) +
-                       " are missing");
+                 : "it does not fit, " +
+                       bytes_text(double(all - machine.free)) + " are missing");
   return text + "\n";
 }
 
@@ -240,8 +241,7 @@ TrainingForecast forecast_training(const Metadata &metadata,
     throw Error(std::string("this program's description is damaged: ") +
                 failure.what());
   }
-  forecast.alike =
-      mesh.ranks() / static_cast<uint32_t>(forecast.ranks.size());
+  forecast.alike = mesh.ranks() / static_cast<uint32_t>(forecast.ranks.size());
   return forecast;
 }
 

@@ -41,19 +41,18 @@ MlpLayout::MlpLayout(const Checkpoint &model, const nlohmann::json &config) {
     std::vector<std::pair<std::string, NeuronDimension>> tensors;
     const char *key;
   };
-  const Alternative alternatives[] = {
-      {{{".mlp.down_proj.weight", {1, 1, true}},
-        {".mlp.gate_proj.weight", {0}},
-        {".mlp.gate_proj.bias", {0}},
-        {".mlp.up_proj.weight", {0}},
-        {".mlp.up_proj.bias", {0}},
-        {".mlp.gate_up_proj.weight", {0, 2}}},
-       "intermediate_size"},
-      // GPT-2 stores linears by their inputs.
-      {{{".mlp.c_proj.weight", {0, 1, true}},
-        {".mlp.c_fc.weight", {1}},
-        {".mlp.c_fc.bias", {0}}},
-       "n_inner"}};
+  const Alternative alternatives[] = {{{{".mlp.down_proj.weight", {1, 1, true}},
+                                        {".mlp.gate_proj.weight", {0}},
+                                        {".mlp.gate_proj.bias", {0}},
+                                        {".mlp.up_proj.weight", {0}},
+                                        {".mlp.up_proj.bias", {0}},
+                                        {".mlp.gate_up_proj.weight", {0, 2}}},
+                                       "intermediate_size"},
+                                      // GPT-2 stores linears by their inputs.
+                                      {{{".mlp.c_proj.weight", {0, 1, true}},
+                                        {".mlp.c_fc.weight", {1}},
+                                        {".mlp.c_fc.bias", {0}}},
+                                       "n_inner"}};
   for (const std::string &name : model.names()) {
     const std::optional<LayerName> parsed = LayerName::parse(name);
     if (!parsed)

@@ -28,8 +28,8 @@ struct LayerName {
   }
 };
 
-/// What a tensor of an MLP has along one of its dimensions: its neurons, `parts`
-/// times one behind the other.
+/// What a tensor of an MLP has along one of its dimensions: its neurons,
+/// `parts` times one behind the other.
 struct NeuronDimension {
   size_t dimension;
   uint64_t parts = 1;

@@ -46,9 +46,9 @@ Vector column_of(const Matrix &lower, Eigen::Index j) {
 class Elimination {
 public:
   Elimination(Matrix inverse, Matrix products)
-      : h(std::move(inverse)), m(std::move(products)),
-        h_diagonal(h.diagonal()), m_diagonal(m.diagonal()),
-        u(h.rows(), block), v(h.rows(), block), is_gone(h.rows(), false) {}
+      : h(std::move(inverse)), m(std::move(products)), h_diagonal(h.diagonal()),
+        m_diagonal(m.diagonal()), u(h.rows(), block), v(h.rows(), block),
+        is_gone(h.rows(), false) {}
 
   void remove_one();
   bool has_gone(Eigen::Index neuron) const { return is_gone[neuron]; }
@@ -125,9 +125,8 @@ void Elimination::catch_up() {
 std::vector<uint32_t> largest(std::span<const double> sizes, uint64_t keep) {
   std::vector<uint32_t> order(sizes.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return sizes[a] > sizes[b];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return sizes[a] > sizes[b]; });
   order.resize(std::min<size_t>(keep, order.size()));
   std::sort(order.begin(), order.end());
   return order;
@@ -177,8 +176,8 @@ LeastSquaresChoice choose_by_least_squares(std::span<const float> weights,
     solution.noalias() += w(Eigen::all, gone) * shares.transpose();
     Matrix change = -w;
     change(Eigen::all, kept) = solution - w(Eigen::all, kept);
-    const double lost = (change * g).cwiseProduct(change).sum() -
-                        added * change.squaredNorm();
+    const double lost =
+        (change * g).cwiseProduct(change).sum() - added * change.squaredNorm();
     choice.loss = all > 0 ? std::max(0.0, lost) / all : 0;
   }
   const RowMajor<float> rounded = solution.cast<float>();

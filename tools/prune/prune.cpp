@@ -57,8 +57,8 @@ std::vector<uint64_t> kept_layers(const std::string &dropped, uint64_t layers) {
   if (rest.starts_with("last:")) {
     const std::optional<uint64_t> count = parse_number(rest.substr(5));
     expect(count.has_value(), form);
-    expect(*count <= layers, "are more layers than the model's " +
-                                 std::to_string(layers));
+    expect(*count <= layers,
+           "are more layers than the model's " + std::to_string(layers));
     for (uint64_t i = 0; i < *count; ++i)
       gone.insert(layers - 1 - i);
   } else {
@@ -97,11 +97,9 @@ uint64_t kept_neurons(const std::string &text, uint64_t neurons) {
     auto [rest, failure] = std::from_chars(text.data(), end, percent);
     if (failure != std::errc() || rest != end || !(percent > 0) ||
         percent > 100)
-      refuse("--mlp-neurons", text,
-             "is no part from more than 0% to 100%");
-    kept = std::max<uint64_t>(
-        1, static_cast<uint64_t>(
-               std::llround(double(neurons) * percent / 100)));
+      refuse("--mlp-neurons", text, "is no part from more than 0% to 100%");
+    kept = std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(
+                                     double(neurons) * percent / 100)));
   } else {
     const std::optional<uint64_t> number = parse_number(text);
     if (!number || *number == 0)
@@ -264,8 +262,7 @@ LayerChoice Pruning::choose(const LayerName &name) {
   const uint64_t neurons = layout->neurons();
   if (moments) {
     LeastSquaresChoice found = choose_by_least_squares(
-        down_of(name), moments->of(name.layer), neurons, keep,
-        options.damping);
+        down_of(name), moments->of(name.layer), neurons, keep, options.damping);
     losses.push_back(found.loss);
     return {std::move(found.kept), std::move(found.weights)};
   }
@@ -334,7 +331,8 @@ void Pruning::solved_rows(const Tensor &tensor,
   for (uint64_t i = first; i < first + count; ++i) {
     if (dimension.dimension == 1) {
       row.assign(chosen.weights.begin() + static_cast<ptrdiff_t>(i * kept),
-                 chosen.weights.begin() + static_cast<ptrdiff_t>((i + 1) * kept));
+                 chosen.weights.begin() +
+                     static_cast<ptrdiff_t>((i + 1) * kept));
     } else {
       row.resize(outputs);
       for (uint64_t j = 0; j < outputs; ++j)
@@ -355,8 +353,7 @@ TensorSource Pruning::source_of(const StoredTensor &stored,
   std::optional<NeuronDimension> dimension;
   if (name) {
     const auto place = std::find(layers.begin(), layers.end(), name->layer);
-    source.name =
-        name->of(static_cast<uint64_t>(place - layers.begin()));
+    source.name = name->of(static_cast<uint64_t>(place - layers.begin()));
     if (layout)
       dimension = layout->find(name->after);
   }
@@ -393,15 +390,14 @@ void Pruning::write(const fs::path &to, const std::string &config) {
   std::vector<TensorSource> sources;
   for (const std::string &stored : model.names()) {
     const std::optional<LayerName> name = LayerName::parse(stored);
-    if (name && std::find(layers.begin(), layers.end(), name->layer) ==
-                    layers.end())
+    if (name &&
+        std::find(layers.begin(), layers.end(), name->layer) == layers.end())
       continue;
     TensorSource source = source_of(model.find({stored}), name);
     total += bytes_of_tensor(source);
-    const uint64_t row =
-        source.shape.empty() || source.shape[0] == 0
-            ? 0
-            : bytes_of_tensor(source) / source.shape[0];
+    const uint64_t row = source.shape.empty() || source.shape[0] == 0
+                             ? 0
+                             : bytes_of_tensor(source) / source.shape[0];
     source.read = [this, row, read = std::move(source.read)](
                       uint64_t first, uint64_t count, std::byte *bytes) {
       read(first, count, bytes);

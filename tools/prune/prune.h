@@ -56,8 +56,8 @@ uint64_t kept_neurons(const std::string &text, uint64_t neurons);
 
 /// Writes a checkpoint folder of fewer layers, and of fewer neurons chosen by
 /// what the model with those layers computes. Types of weights stay; other
-/// files are copied. Throws Error or AlreadySaid; what there is of the folder is
-/// removed then.
+/// files are copied. Throws Error or AlreadySaid; what there is of the folder
+/// is removed then.
 PruneSummary prune(const PruneOptions &options);
 
 } // namespace baton

@@ -19,9 +19,9 @@ PrunedConfig PrunedConfig::read(const std::filesystem::path &path) {
   if (!result.config.is_object())
     throw Error(path.string() + ": is no JSON object");
   for (const char *key : {"num_hidden_layers", "n_layer"})
-    if (auto found = result.config.find(key);
-        found != result.config.end() && found->is_number_unsigned() &&
-        *found > 0) {
+    if (auto found = result.config.find(key); found != result.config.end() &&
+                                              found->is_number_unsigned() &&
+                                              *found > 0) {
       result.layers_key = key;
       return result;
     }
@@ -63,8 +63,8 @@ void PrunedConfig::keep_layers(const std::vector<uint64_t> &kept) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     if (name == "mlp_only_layers") {
       for (const auto &number : value)
-        if (auto at = std::find(kept.begin(), kept.end(),
-                                number.get<uint64_t>());
+        if (auto at =
+                std::find(kept.begin(), kept.end(), number.get<uint64_t>());
             at != kept.end())
           list.push_back(at - kept.begin());
     } else if (value.size() == before) {

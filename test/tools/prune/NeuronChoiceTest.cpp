@@ -42,8 +42,8 @@ struct Layer {
            (x * w.transpose()).squaredNorm();
   }
   LeastSquaresChoice choose(uint64_t keep, double damping) const {
-    return choose_by_least_squares(weights(), moments(),
-                                   uint64_t(x.cols()), keep, damping);
+    return choose_by_least_squares(weights(), moments(), uint64_t(x.cols()),
+                                   keep, damping);
   }
 };
 
@@ -146,9 +146,9 @@ TEST(NeuronChoice, KeepsAllAndSilentOnes) {
   std::vector<double> negative(4, 0);
   negative[0] = negative[3] = -1;
   negative[1] = negative[2] = 5;
-  EXPECT_THROW(choose_by_least_squares(std::vector<float>{1, 1}, negative, 2, 1,
-                                       1e-6),
-               Error);
+  EXPECT_THROW(
+      choose_by_least_squares(std::vector<float>{1, 1}, negative, 2, 1, 1e-6),
+      Error);
 }
 
 TEST(NeuronChoice, Largest) {

@@ -1,7 +1,7 @@
 //===- PruneTest.cpp - what is asked for, names and configurations --------===//
 
-#include "tools/prune/mlp_layout.h"
 #include "tools/prune/prune.h"
+#include "tools/prune/mlp_layout.h"
 #include "tools/prune/pruned_config.h"
 
 #include "runtime/error.h"
@@ -30,8 +30,8 @@ TEST(Prune, NeuronsThatStay) {
   EXPECT_EQ(kept_neurons("0.1%", 64), 1u);
   EXPECT_EQ(kept_neurons("100%", 64), 64u);
   EXPECT_EQ(kept_neurons("48", 64), 48u);
-  for (const char *bad : {"", "0", "65", "0%", "101%", "%", "half", "-3", "1.5",
-                          "nan%"})
+  for (const char *bad :
+       {"", "0", "65", "0%", "101%", "%", "half", "-3", "1.5", "nan%"})
     EXPECT_THROW(kept_neurons(bad, 64), Error) << bad;
 }
 
