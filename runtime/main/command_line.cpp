@@ -829,10 +829,15 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                   "[1 + tokens decoded, vocabulary]")
       ->type_name("OUT.npy");
   command.add_flag("--json", options.json, "Print one JSON object");
+  command.add_flag("--dry-run", options.dry_run,
+                   "Load nothing and make no step: print the memory that the "
+                   "program takes beside what this machine has, and the least "
+                   "time of a prompt and of a token");
   command.footer("Examples:\n  " + program + " bench\n  " + program +
                  " bench --weights DIR --prefill 128 --decode 32 "
                  "--workers 4 --json\n  " +
                  program + " bench --profile\n  " + program +
+                 " bench --dry-run --prefill 2048 --decode 256\n  " + program +
                  " bench --batch 1,4,16 --prefill 128 --decode 32");
 }
 

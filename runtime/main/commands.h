@@ -131,6 +131,8 @@ struct BenchOptions : RankOptions {
   /// Where the logits of the run that is measured go.
   std::optional<std::string> logits;
   bool json = false;
+  /// Only say what the runs would take.
+  bool dry_run = false;
 };
 void bench_command(const Metadata &metadata, const BenchOptions &options);
 

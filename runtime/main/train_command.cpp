@@ -2,11 +2,10 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/comm/message_passing.h"
 #include "runtime/documents/data_report.h"
 #include "runtime/error.h"
-#include "runtime/execute/machine_speed.h"
 #include "runtime/main/batch_shape.h"
-#include "runtime/main/free_memory.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
@@ -21,10 +20,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
-
-#include <unistd.h>
 
 namespace baton {
 
@@ -265,34 +261,20 @@ void train(const Metadata &metadata, const TrainOptions &options,
   });
 }
 
-/// The machine at hand. Its speed is not that of a device, nor of F64.
-MachineForecast measure_machine(const Metadata &metadata,
-                                const RunOptions &options) {
-  MachineForecast machine;
-  if (!metadata.device.is_null())
-    return machine;
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  uint64_t all = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> all >> resident;
-  machine.process = resident * page;
-  machine.memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * page;
-  machine.free = free_memory().value_or(0);
-  machine.workers = chosen_workers(options);
-  if (compute_type(metadata) == "f64")
-    return machine;
-  machine.flops = measure_arithmetic_peak(machine.workers);
-  machine.bytes = measure_read_bandwidth(machine.workers);
-  return machine;
-}
-
 /// Says what a run would take, from what the program says of itself.
 void forecast(const Metadata &metadata, const TrainOptions &options) {
+  if (launched_ranks().value_or(1) != 1)
+    throw Error("--dry-run: it plans all ranks by itself; start it without "
+                "mpirun");
   check_ranks(Mesh::parse(metadata.json), options);
   if (options.run.weights)
     check_model_config(metadata, weights_path(options.run));
   const BatchShape shape = batch_shape(metadata, options.batch,
                                        options.sequence, options.accumulate);
-  const MachineForecast machine = measure_machine(metadata, options.run);
+  // The peak is that of F32.
+  const MachineForecast machine =
+      measure_machine(metadata, options.run,
+                      /*times=*/compute_type(metadata) != "f64");
   const TrainingForecast forecast = forecast_training(
       metadata, shape,
       std::max(1u, machine.workers / Mesh::parse(metadata.json).ranks()));

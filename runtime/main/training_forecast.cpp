@@ -119,29 +119,6 @@ RankForecast forecast_place(const Metadata &metadata, const Pipeline &pipeline,
   return rank;
 }
 
-/// A number with the prefix that leaves few digits: "1.20 TFLOP".
-std::string scaled_text(double number, const std::string &unit) {
-  static constexpr const char *prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-  size_t prefix = 0;
-  while (number >= 1000 && prefix + 1 < std::size(prefixes)) {
-    number /= 1000;
-    ++prefix;
-  }
-  return fixed_text(number, 2) + " " + prefixes[prefix] + unit;
-}
-
-std::string seconds_text(double seconds) {
-  if (seconds < 0.1)
-    return fixed_text(seconds * 1e3, 2) + " ms";
-  if (seconds < 600)
-    return fixed_text(seconds, seconds < 10 ? 2 : 1) + " s";
-  return fixed_text(seconds / 60, 1) + " min";
-}
-
-std::string count_text(uint64_t count, const std::string &what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string plan_text(const Metadata &metadata, const BatchShape &shape,
                       const TrainingForecast &forecast) {
   const Mesh mesh = Mesh::parse(metadata.json);
@@ -181,17 +158,7 @@ std::string memory_text(const TrainingForecast &forecast,
     table.add({"the program itself", bytes_text(double(machine.process))});
   const uint64_t all = forecast.bytes() + machine.process;
   table.add({ranks > 1 ? "of all ranks" : "in all", bytes_text(double(all))});
-  std::string text = "memory\n" + table.text(2);
-  if (!machine.memory)
-    return text;
-  text += "  this machine has " + bytes_text(double(machine.memory));
-  if (machine.free)
-    text += ", of which " + bytes_text(double(machine.free)) + " are free: " +
-            (all <= machine.free
-                 ? "it fits"
-                 : "it does not fit, " +
-                       bytes_text(double(all - machine.free)) + " are missing");
-  return text + "\n";
+  return "memory\n" + table.text(2) + memory_verdict(machine, all);
 }
 
 } // namespace
@@ -278,12 +245,7 @@ Json forecast_json(const Metadata &metadata, const BatchShape &shape,
                  {"process_bytes", machine.process},
                  {"flops", costs.flops()},
                  {"kinds", std::move(kinds)},
-                 {"machine",
-                  {{"workers", machine.workers},
-                   {"bytes", machine.memory},
-                   {"free_bytes", machine.free},
-                   {"flops_per_s", machine.flops},
-                   {"read_bytes_per_s", machine.bytes}}}};
+                 {"machine", machine_json(machine)}};
   if (machine.flops > 0) {
     const double seconds = forecast.seconds(machine.flops, machine.bytes);
     result["seconds_at_least"] = seconds;
@@ -322,9 +284,7 @@ std::string forecast_text(const Metadata &metadata, const BatchShape &shape,
   const double tokens = double(shape.sequences_per_step() * shape.length);
   text += "time\n  a step takes at least " + seconds_text(seconds) + ", " +
           fixed_text(tokens / seconds, tokens / seconds < 10 ? 2 : 0) +
-          " tokens/s at most: " + count_text(machine.workers, "worker") +
-          " of this machine compute " + scaled_text(machine.flops, "FLOP/s") +
-          " and read " + scaled_text(machine.bytes, "B/s") + "\n";
+          " tokens/s at most: " + speed_text(machine) + "\n";
   if (forecast.bubble > 0)
     text += "  stages idle " + percent_text(forecast.bubble) + " of it\n";
   return text;

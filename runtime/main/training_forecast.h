@@ -9,6 +9,7 @@
 #define BATON_RUNTIME_MAIN_TRAINING_FORECAST_H
 
 #include "runtime/execute/metadata.h"
+#include "runtime/main/machine_forecast.h"
 #include "runtime/main/memory_needs.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/step_costs.h"
@@ -54,17 +55,6 @@ struct TrainingForecast {
 /// `workers`: of each rank. Throws Error when the description does not say.
 TrainingForecast forecast_training(const Metadata &metadata,
                                    const BatchShape &shape, unsigned workers);
-
-/// Of the machine at hand; what is not known is 0.
-struct MachineForecast {
-  unsigned workers = 0;
-  /// In all, and what can be had of it.
-  uint64_t memory = 0, free = 0;
-  /// What this process has of it before it loads anything.
-  uint64_t process = 0;
-  /// A second.
-  double flops = 0, bytes = 0;
-};
 
 nlohmann::ordered_json forecast_json(const Metadata &metadata,
                                      const BatchShape &shape,
