@@ -13,6 +13,21 @@
 using namespace baton;
 using namespace baton::compiler;
 
+/// What a program of a training step costs, for runtime/train/step_costs.h.
+static nlohmann::json costsOf(event::ProgramOp program) {
+  const explain::TrainingCosts costs = explain::trainingCosts(program);
+  auto amount = [](const explain::TrainingCosts::Amount &amount) {
+    return nlohmann::json{{"flops", amount.flops}, {"bytes", amount.bytes}};
+  };
+  nlohmann::json kinds = nlohmann::json::object();
+  for (const auto &[name, kind] : costs.kinds)
+    kinds[name] = {{"step", amount(kind.step)}, {"row", amount(kind.row)}};
+  nlohmann::json attention = nlohmann::json::array();
+  for (auto [window, flops] : costs.attentionFlops)
+    attention.push_back({{"window", window}, {"flops_per_pair", flops}});
+  return {{"kinds", std::move(kinds)}, {"attention", std::move(attention)}};
+}
+
 nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                   const CompileOptions &options,
                                   const cpu::Target &target) {
@@ -96,6 +111,9 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
                    {"attention", attention}};
   if (!experts.empty())
     json["costs"]["experts"] = experts;
+  if (json.contains("training"))
+    for (auto [layout, entry] : llvm::zip_equal(layouts, json["programs"]))
+      entry["costs"] = costsOf(layout.program);
   // Ranks and stages have parts of it.
   if (json.contains("training") && !json.contains("mesh") &&
       !json.contains("pipeline"))

@@ -115,6 +115,43 @@ static void useTypesOf(ModuleOp module, const Checkpoint &checkpoint) {
                  });
 }
 
+/// Whether a folder has nothing but a config.json: what a program of its model
+/// needs can be told without weights.
+static bool hasNoWeights(const std::filesystem::path &folder) {
+  std::error_code failure;
+  for (const char *name : {"model.safetensors", "model.safetensors.index.json"})
+    if (std::filesystem::exists(folder / name, failure))
+      return false;
+  return true;
+}
+
+/// What bitsandbytes makes of a model: all linears of its layers are quantised
+/// but those of modules that are skipped. Other methods leave it to the files
+/// which linears are.
+static std::optional<TypeOfTensor> typesByConfig(const Config &config) {
+  const std::optional<Config> fields = config.object("quantization_config");
+  if (fields->text("quant_method") != "bitsandbytes")
+    return std::nullopt;
+  DataType type = DataType::Int8_G64;
+  if (fields->boolean("load_in_4bit", false))
+    type = fields->text("bnb_4bit_quant_type", "fp4") == "nf4" ? DataType::NF4
+                                                               : DataType::FP4;
+  std::vector<std::string> skipped;
+  if (!fields->isNull("llm_int8_skip_modules"))
+    skipped = fields->optionalTexts("llm_int8_skip_modules").value_or(skipped);
+  return [=](const std::string &name) -> std::optional<DataType> {
+    const bool isOfLayer =
+        StringRef(name).contains("layers.") || StringRef(name).contains("h.");
+    const bool isSkipped =
+        llvm::any_of(skipped, [&](const std::string &module) {
+          return ("." + name).find("." + module + ".") != std::string::npos;
+        });
+    if (!isOfLayer || isSkipped)
+      return std::nullopt;
+    return type;
+  };
+}
+
 OwningOpRef<ModuleOp> models::importFolder(MLIRContext &context, StringRef path,
                                            const ImportOptions &options,
                                            std::string &error) {
@@ -136,8 +173,15 @@ OwningOpRef<ModuleOp> models::importFolder(MLIRContext &context, StringRef path,
       useStoredTypes(*module, [&](const std::string &name) {
         return stored->type_of(name);
       });
-    if (isQuantised && options.dtype.value_or("auto") == "auto")
-      useTypesOf(*module, Checkpoint::open(path.str()));
+    if (isQuantised && options.dtype.value_or("auto") == "auto") {
+      std::optional<TypeOfTensor> types;
+      if (hasNoWeights(path.str()))
+        types = typesByConfig(config);
+      if (types)
+        useStoredTypes(*module, *types);
+      else
+        useTypesOf(*module, Checkpoint::open(path.str()));
+    }
 
     // The builders are checked as everybody's IR is.
     std::string diagnostic;

@@ -118,6 +118,36 @@ static json extentOf(mlir::AffineExpr expression) {
   return text;
 }
 
+/// For runtime/execute/step_expression.h.
+static json expressionOf(mlir::AffineExpr expression) {
+  if (auto constant = mlir::dyn_cast<mlir::AffineConstantExpr>(expression))
+    return constant.getValue();
+  if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(expression))
+    return symbol.getPosition() == kRows   ? "rows"
+           : symbol.getPosition() == kPast ? "past"
+                                           : "outputs";
+  auto operation = mlir::cast<mlir::AffineBinaryOpExpr>(expression);
+  const char *name = "+";
+  switch (operation.getKind()) {
+  case mlir::AffineExprKind::Mul:
+    name = "*";
+    break;
+  case mlir::AffineExprKind::FloorDiv:
+    name = "floordiv";
+    break;
+  case mlir::AffineExprKind::CeilDiv:
+    name = "ceildiv";
+    break;
+  case mlir::AffineExprKind::Mod:
+    name = "mod";
+    break;
+  default:
+    break;
+  }
+  return {name, expressionOf(operation.getLHS()),
+          expressionOf(operation.getRHS())};
+}
+
 using Layouts = llvm::ArrayRef<baton::plan::ProgramLayout>;
 
 /// In the order of their numbers. Where each rank runs the program of a stage,
@@ -302,10 +332,18 @@ static json eventsOf(Layouts layouts) {
   return {{"words", layouts.front().words}, {"tensors", std::move(tensors)}};
 }
 
+/// Whether extentOf() is a number or a name.
+static bool isNamed(mlir::AffineExpr expression) {
+  const json extent = extentOf(expression);
+  return extent.is_number() || extent == "rows" || extent == "outputs" ||
+         extent == "past+rows";
+}
+
 static json bufferOf(BufferOp op, const baton::plan::ProgramLayout &layout) {
   json extents = json::array();
   for (mlir::AffineExpr extent : op.getExtents().getResults())
-    extents.push_back(extentOf(extent));
+    extents.push_back(isNamed(extent) ? extentOf(extent)
+                                      : expressionOf(extent));
   json storage;
   if (op.getStorage())
     storage = layout.storages.find(op.getStorageAttr().getAttr())->second.index;
@@ -373,9 +411,13 @@ static json phaseOf(PhaseOp phase, const baton::plan::ProgramLayout &layout) {
   for (mlir::StringAttr name : written)
     if (BufferOp buffer = layout.buffers.find(name)->second; !buffer.isPaged())
       writes.push_back(bufferOf(buffer, layout));
+  json grid = json::array();
+  for (mlir::AffineExpr extent : phase.getGrid().getResults())
+    grid.push_back(expressionOf(extent));
   json result = {{"name", phase.getName().str()},
                  {"segment", segment.getName().str()},
                  {"repeat", segment.getRepeat()},
+                 {"grid", std::move(grid)},
                  {"writes", std::move(writes)}};
   if (json products = productsOf(phase, layout); !products.empty())
     result["products"] = std::move(products);

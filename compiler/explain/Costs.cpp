@@ -444,3 +444,55 @@ double explain::productFlopsOfRow(event::ProgramOp program) {
           productFlops(program, {fewer, 0, 1})) /
          static_cast<double>(most - fewer);
 }
+
+/// The operand that says how many of the last rows one sees; null where a phase
+/// has no attention.
+static mlir::Attribute windowOf(event::CallOp call) {
+  return bodies::lookUp(call) ? bodies::operandNamed(call, "window")
+                              : mlir::Attribute();
+}
+
+static const char *kindOf(event::PhaseOp phase) {
+  if (phase.getGrid().isFunctionOfSymbol(event::kOutputs))
+    return "updates";
+  auto calls = phase.getBody().getOps<event::CallOp>();
+  if (llvm::any_of(calls, windowOf))
+    return "attention";
+  return llvm::any_of(calls, isProduct) ? "products" : "rest";
+}
+
+TrainingCosts explain::trainingCosts(event::ProgramOp program) {
+  const auto most =
+      std::min<int64_t>(128, static_cast<int64_t>(program.getMaxRows()));
+  const int64_t fewer = most / 2;
+  const Step one{1, 0, 1};
+  TrainingCosts costs;
+  for (event::PhaseOp phase : event::phasesOf(program)) {
+    auto repeat = static_cast<double>(
+        mlir::cast<event::SegmentOp>(phase->getParentOp()).getRepeat());
+    const char *name = kindOf(phase);
+    TrainingCosts::Kind &kind = costs.kinds[name];
+    const Cost large = phaseCost(phase, {most, 0, 1}).once;
+    // An update is of tensors, not of rows.
+    const bool isUpdate = name == llvm::StringRef("updates");
+    const Cost small = isUpdate ? large : phaseCost(phase, {fewer, 0, 1}).once;
+    auto add = [&](double atMost, double atFewer, double &step, double &row) {
+      const double slope = (atMost - atFewer) / double(most - fewer);
+      row += repeat * slope;
+      step += repeat * (atMost - slope * double(most));
+    };
+    add(large.bytes(), small.bytes(), kind.step.bytes, kind.row.bytes);
+    if (name != llvm::StringRef("attention")) {
+      add(large.flops, small.flops, kind.step.flops, kind.row.flops);
+      continue;
+    }
+    // One row sees one.
+    for (auto call : phase.getBody().getOps<event::CallOp>())
+      if (mlir::Attribute window = windowOf(call))
+        for (ArrayRef<int64_t> task : tasksOf(phase, one))
+          if (auto body = costOfTask(call, task, one.symbols()))
+            costs.attentionFlops[valueAt(window, task, one.symbols())] +=
+                repeat * body->flops;
+  }
+  return costs;
+}

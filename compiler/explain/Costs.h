@@ -112,6 +112,26 @@ LinearCosts linearCosts(event::ProgramOp program);
 /// it.
 double productFlopsOfRow(event::ProgramOp program);
 
+/// What a training step costs, by the kinds of its phases: "products" with
+/// weights and their adjoints, "attention", "updates", which only a step has
+/// that ends with one, and "rest".
+struct TrainingCosts {
+  struct Amount {
+    double flops = 0, bytes = 0;
+  };
+  struct Kind {
+    /// For a step of any number of rows, and for each of them. Of attention
+    /// `flops` are left out.
+    Amount step, row;
+  };
+  std::map<std::string, Kind> kinds;
+  /// Attention, forward and backward, of a row to one that it sees, by how many
+  /// of the last rows it sees; 0 is all.
+  std::map<int64_t, double> attentionFlops;
+};
+
+TrainingCosts trainingCosts(event::ProgramOp program);
+
 } // namespace baton::explain
 
 #endif // BATON_COMPILER_EXPLAIN_COSTS_H

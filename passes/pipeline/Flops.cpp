@@ -30,6 +30,22 @@ static double headSize(Value value) {
   return cast<StepTensorType>(value.getType()).getDimension(2);
 }
 
+/// Of each of a row's experts, the weight's elements. What a row's experts are,
+/// only a step knows; how many there are, its places say.
+static double groupedFlops(GroupedLinearInputGradientOp gradient) {
+  auto dy = cast<StepTensorType>(gradient.getDy().getType());
+  auto weight = cast<StepTensorType>(gradient.getWeight().getType());
+  return 2.0 * double(dy.getDimension(1)) * double(weight.getDimension(1)) *
+         double(weight.getDimension(2));
+}
+
+static double groupedFlops(GroupedLinearWeightGradientOp gradient) {
+  auto dy = cast<StepTensorType>(gradient.getDy().getType());
+  auto x = cast<StepTensorType>(gradient.getX().getType());
+  return 2.0 * double(dy.getDimension(1)) * double(dy.getDimension(2)) *
+         double(x.getDimension(2));
+}
+
 double pipeline::countFlops(Operation *op) {
   if (auto differentiable = dyn_cast<Differentiable>(op))
     return double(differentiable.getProductFlops());
@@ -53,6 +69,9 @@ double pipeline::countFlops(Operation *op) {
           [](HeadLinearWeightGradientOp gradient) {
             return 2 * elementsOf(gradient.getResult());
           })
+      // A row goes to some of the experts.
+      .Case<GroupedLinearInputGradientOp, GroupedLinearWeightGradientOp>(
+          [](auto gradient) { return groupedFlops(gradient); })
       .Case<HyperProjectGradientOp>([](HyperProjectGradientOp gradient) {
         return 2 * elementsOf(gradient.getPhi());
       })

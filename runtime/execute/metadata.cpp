@@ -3,6 +3,7 @@
 #include "runtime/execute/metadata.h"
 
 #include "runtime/error.h"
+#include "runtime/execute/step_expression.h"
 #include "runtime/step_sequence.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@ constexpr int supported_format = 1;
 Extent parse_extent(const nlohmann::json &extent) {
   if (extent.is_number_integer())
     return {Extent::Kind::Number, extent.get<int64_t>()};
+  if (extent.is_array())
+    return {Extent::Kind::Other, 0, extent};
   const auto &name = extent.get_ref<const std::string &>();
   if (name == "rows")
     return {Extent::Kind::Rows, 0};
@@ -24,7 +27,7 @@ Extent parse_extent(const nlohmann::json &extent) {
     return {Extent::Kind::PastAndRows, 0};
   if (name == "outputs")
     return {Extent::Kind::Outputs, 0};
-  return {Extent::Kind::Other, 0};
+  return {Extent::Kind::Other, 0, extent};
 }
 
 WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
@@ -186,6 +189,9 @@ Metadata parse_checked(const nlohmann::json &json) {
             parse_written_buffer(inputs, metadata.storages.size());
     }
     phase.tables = entry.value("tables", phase.tables);
+    for (const nlohmann::json &extent :
+         entry.value("grid", nlohmann::json::array()))
+      phase.grid.push_back(extent);
     metadata.phases.push_back(std::move(phase));
   }
   if (auto costs = json.find("costs");
@@ -257,11 +263,20 @@ int64_t Extent::evaluate(const BatonStep &step) const {
     return int64_t(step.past) + step.rows;
   case Kind::Outputs:
     return step.outputs;
-  case Kind::Number:
   case Kind::Other:
+    return baton::evaluate(expression, step);
+  case Kind::Number:
     break;
   }
   return number;
+}
+
+uint64_t PhaseDescription::tasks(const BatonStep &step) const {
+  uint64_t count = 1;
+  for (const nlohmann::json &extent : grid)
+    count *=
+        static_cast<uint64_t>(std::max<int64_t>(0, evaluate(extent, step)));
+  return count;
 }
 
 Metadata Metadata::parse(std::string_view text) {

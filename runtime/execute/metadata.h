@@ -37,13 +37,14 @@ struct StorageDescription {
 
 /// How far one dimension of a buffer reaches in a given step.
 struct Extent {
-  /// Other: an expression that only the program itself evaluates.
+  /// Other: an expression of step_expression.h.
   enum class Kind { Number, Rows, PastAndRows, Outputs, Other };
   Kind kind;
   /// For Kind::Number.
   int64_t number;
+  /// For Kind::Other.
+  nlohmann::json expression = {};
 
-  /// Not for Kind::Other.
   int64_t evaluate(const BatonStep &step) const;
 };
 
@@ -90,6 +91,12 @@ struct PhaseDescription {
   /// Tables that its task writes.
   std::vector<std::string> tables = {};
   std::vector<Product> products = {};
+  /// Expressions of step_expression.h: how many tasks there are along each of
+  /// the grid's dimensions. Empty where the description does not say.
+  std::vector<nlohmann::json> grid = {};
+
+  /// Tasks of one iteration.
+  uint64_t tasks(const BatonStep &step) const;
 
   /// Whose copies of parameters and buffers an iteration works on, or what is
   /// ahead has worked on last.

@@ -20,6 +20,7 @@
 #include "runtime/execute/npy.h"
 #include "runtime/main/batch_commands.h"
 #include "runtime/main/decode_ranks.h"
+#include "runtime/main/decoding_forecast.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_trace.h"
@@ -537,6 +538,8 @@ std::string result_text(const Metadata &metadata, const BenchOptions &options,
 
 void bench_command(const Metadata &metadata, const BenchOptions &options) {
   check_request(metadata, options);
+  if (options.dry_run)
+    return forecast_decoding(metadata, options);
   if (!options.batch.empty())
     return batch_commands("bench: --batch").bench(metadata, options);
   Measurements measured = measure_all(metadata, options);

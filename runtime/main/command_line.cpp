@@ -344,12 +344,27 @@ void add_training_run(CLI::App &command, TrainOptions &options) {
       "--json", options.json,
       "One JSON object a step, as always; of documents, one about them "
       "before the first; and at the end, of several ranks, one about what they "
-      "have exchanged");
+      "have exchanged; with --dry-run one object in all");
+}
+
+/// A run that is not made needs neither data nor a place for its results.
+void add_dry_run(CLI::App &command, TrainOptions &options) {
+  command.add_flag_callback(
+      "--dry-run",
+      [&command, &options] {
+        options.dry_run = true;
+        for (const char *name : {"--data", "--steps", "--out"})
+          command.get_option(name)->required(false);
+      },
+      "Load nothing and make no step: print the plan, the memory that it takes "
+      "beside what this machine has, and the operations and least time of a "
+      "step; takes neither weights, --data, --steps nor --out");
 }
 
 void add_train_options(CLI::App &command, TrainOptions &options,
                        const std::string &program) {
   add_training_ends(command, options);
+  add_dry_run(command, options);
   add_step_sizes(command, options);
   add_optimizer_options(command, options);
   add_training_results(command, options);
@@ -364,7 +379,8 @@ void add_train_options(CLI::App &command, TrainOptions &options,
       "--save-every 200 --out run\n  " +
       program +
       " train --weights DIR --data chats.jsonl --data more.jsonl=0.5 "
-      "--steps 100 --seq 1024 --batch 2 --out run\n  mpirun -n 2 " +
+      "--steps 100 --seq 1024 --batch 2 --out run\n  " +
+      program + " train --dry-run --batch 2 --seq 1024\n  mpirun -n 2 " +
       program +
       " train --weights DIR --data texts --steps 100 --out run\n"
       "The last one is for programs compiled with --mesh=dp=2; "
@@ -839,10 +855,15 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                   "[1 + tokens decoded, vocabulary]")
       ->type_name("OUT.npy");
   command.add_flag("--json", options.json, "Print one JSON object");
+  command.add_flag("--dry-run", options.dry_run,
+                   "Load nothing and make no step: print the memory that the "
+                   "program takes beside what this machine has, and the least "
+                   "time of a prompt and of a token");
   command.footer("Examples:\n  " + program + " bench\n  " + program +
                  " bench --weights DIR --prefill 128 --decode 32 "
                  "--workers 4 --json\n  " +
                  program + " bench --profile\n  " + program +
+                 " bench --dry-run --prefill 2048 --decode 256\n  " + program +
                  " bench --batch 1,4,16 --prefill 128 --decode 32");
 }
 
@@ -862,6 +883,18 @@ void add_calibrate_options(CLI::App &command, CalibrateOptions &options,
                   "tensor's name, F32 [inputs]")
       ->type_name("OUT.safetensors")
       ->required();
+  CLI::Option *moments =
+      command
+          .add_option("--moments", options.moments,
+                      "Instead, of linears whose weights' names hold TEXT, the "
+                      "mean products of any two inputs: F64 [inputs, inputs]; "
+                      "batonc prune runs this")
+          ->type_name("TEXT");
+  command
+      .add_option("--layers", options.layers,
+                  "With --moments: of these layers only (default: all)")
+      ->type_name("FIRST-LAST")
+      ->needs(moments);
   command.footer(
       "An input's mean square over the text says how much an error of its "
       "weights counts. batonc quantize\n--calibration runs this command, and "

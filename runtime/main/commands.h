@@ -48,6 +48,11 @@ struct CalibrateOptions {
   RunOptions run;
   DataOptions text;
   std::string out;
+  /// Second moments of the inputs of linears whose weights' names hold this,
+  /// instead of squares of all.
+  std::optional<std::string> moments;
+  /// "4-7": of these layers only, as tensors' names count them.
+  std::optional<std::string> layers;
 };
 void calibrate_command(const Metadata &metadata,
                        const CalibrateOptions &options);
@@ -136,6 +141,8 @@ struct BenchOptions : RankOptions {
   /// Where the logits of the run that is measured go.
   std::optional<std::string> logits;
   bool json = false;
+  /// Only say what the runs would take.
+  bool dry_run = false;
 };
 void bench_command(const Metadata &metadata, const BenchOptions &options);
 
@@ -186,6 +193,8 @@ struct TrainOptions : RankOptions {
   std::optional<std::string> gradients;
   /// What is printed either way.
   bool json = false;
+  /// Only say what the run would take.
+  bool dry_run = false;
 };
 void train_command(const Metadata &metadata, const TrainOptions &options);
 

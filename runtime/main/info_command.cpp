@@ -4,14 +4,13 @@
 
 #include "runtime/batch/adapter_shelf.h"
 #include "runtime/comm/mesh.h"
-#include "runtime/decode/decoding_stages.h"
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/execute/pipeline.h"
+#include "runtime/main/memory_needs.h"
 #include "runtime/main/output.h"
 #include "runtime/main/plain_text.h"
 #include "runtime/main/table.h"
 #include "runtime/train/optimizer_numbers.h"
-#include "runtime/weights/description.h"
 
 #include <algorithm>
 #include <map>
@@ -22,78 +21,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool trains(const Metadata &metadata) {
-  return metadata.json.contains("training");
-}
-
-/// Of one rank.
-struct MemoryNeeds {
-  uint64_t weights = 0;
-  uint64_t kv = 0;
-  uint64_t activations = 0;
-  /// Of a program that trains weights, gradients and the optimizer's states, of
-  /// one that decodes on several ranks what they exchange.
-  uint64_t persistent = 0;
-  /// Of one worker.
-  uint64_t scratch = 0;
-};
-
-/// Of the first rank of each stage of a program that decodes on stages, which
-/// are alike but for uneven parts of tensors; else of the first rank.
-std::vector<MemoryNeeds> memory_needs(const Metadata &metadata) {
-  const std::optional<DecodingStages> stages =
-      DecodingStages::parse(metadata.json);
-  const Mesh mesh = Mesh::parse(metadata.json);
-  std::vector<uint32_t> ranks = {0};
-  if (stages)
-    ranks = mesh.group(0, {stages->axis});
-  std::vector<MemoryNeeds> result;
-  for (uint32_t rank : ranks) {
-    MemoryNeeds needs;
-    for (const ParameterDescription &parameter :
-         parse_parameters(metadata.json, rank))
-      if (!parameter.is_elsewhere)
-        needs.weights += parameter.form->layer_bytes() * parameter.layers;
-    auto add = [&](const StorageDescription &storage, uint64_t bytes) {
-      (storage.state        ? needs.kv
-       : storage.persistent ? needs.persistent
-                            : needs.activations) += bytes;
-    };
-    if (!stages)
-      for (const StorageDescription &storage : metadata.storages)
-        add(storage, storage.bytes);
-    else
-      for (const nlohmann::json &program : metadata.json.at("programs"))
-        if (program.at("stage") == stages->stage_of(mesh, rank))
-          for (const nlohmann::json &use : program.at("storages"))
-            add(metadata.storages.at(use.at("storage").get<size_t>()),
-                use.at("bytes"));
-    needs.scratch = metadata.scratch_bytes;
-    result.push_back(needs);
-  }
-  return result;
-}
-
 /// Room for adapters, in bytes.
 uint64_t adapter_bytes(const Metadata &metadata) {
   uint64_t bytes = 0;
   for (const AdapterRoom &room : parse_adapter_rooms(metadata.json))
     bytes += room.layers * room.layer_bytes;
   return bytes;
-}
-
-/// Of a program that trains: what its memory is for, in bytes, by name.
-/// Activations are what has none.
-std::map<std::string, uint64_t> training_memory(const Metadata &metadata,
-                                                const MemoryNeeds &needs) {
-  std::map<std::string, uint64_t> result;
-  for (const nlohmann::json &storage : metadata.json.at("storages"))
-    result[storage.value("use", "activations")] +=
-        storage.at("bytes").get<uint64_t>();
-  // What is frozen beside an adapter is packed, as in programs that decode.
-  if (needs.weights)
-    result["frozen"] = needs.weights;
-  return result;
 }
 
 /// What of a program that trains ranks have only parts of; empty for nothing.
@@ -390,9 +323,9 @@ void print_text(const Metadata &metadata) {
   if (Mesh mesh = Mesh::parse(metadata.json); mesh.ranks() > 1)
     summary.add(
         {"mesh", mesh.text() + ", " + std::to_string(mesh.ranks()) + " ranks"});
-  if (trains(metadata))
+  if (metadata.trains())
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
-  if (std::string parts = trains(metadata) ? parts_text(metadata) : "";
+  if (std::string parts = metadata.trains() ? parts_text(metadata) : "";
       !parts.empty())
     summary.add({"ranks have", parts});
   text += summary.text(2);
@@ -403,14 +336,8 @@ void print_text(const Metadata &metadata) {
   std::map<std::string, uint64_t> uses = training_memory(metadata, needs);
   if (pipeline || stages.size() > 1) {
     // Of each stage it is said apart.
-  } else if (trains(metadata)) {
-    for (auto [use, what] :
-         {std::pair<const char *, const char *>{"frozen", "frozen weights"},
-          {"parameter", "weights"},
-          {"gradient", "gradients"},
-          {"optimizer", "optimizer's states"},
-          {"exchange", "for exchanges"},
-          {"input", "inputs"}})
+  } else if (metadata.trains()) {
+    for (auto [use, what] : training_uses)
       if (uint64_t bytes = uses[use])
         memory.add({what, bytes_text(double(bytes)), ""});
   } else {
@@ -423,8 +350,8 @@ void print_text(const Metadata &metadata) {
   }
   if (!pipeline && stages.size() == 1)
     memory.add({"activations",
-                bytes_text(double(trains(metadata) ? uses["activations"]
-                                                   : needs.activations)),
+                bytes_text(double(metadata.trains() ? uses["activations"]
+                                                    : needs.activations)),
                 ""});
   const uint64_t adapters = adapter_bytes(metadata);
   if (adapters)
@@ -432,7 +359,7 @@ void print_text(const Metadata &metadata) {
                 "of " + std::to_string(metadata.batch->adapters->ranks) +
                     " ranks together, each of up to " +
                     std::to_string(metadata.batch->adapters->most)});
-  if (!trains(metadata) && stages.size() == 1 && needs.persistent > adapters)
+  if (!metadata.trains() && stages.size() == 1 && needs.persistent > adapters)
     memory.add({metadata.batch ? "inputs" : "for exchanges",
                 bytes_text(double(needs.persistent - adapters)), ""});
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
@@ -447,7 +374,7 @@ void print_text(const Metadata &metadata) {
     text += messages_text(metadata.json.at("stages").at("messages"));
   text += "phases\n" + phases_text(metadata);
   text += proof_text(member(metadata, "proof"));
-  if (metadata.costs && !trains(metadata))
+  if (metadata.costs && !metadata.trains())
     text += costs_text(metadata);
   print(text);
 }
@@ -491,14 +418,14 @@ void print_json(const Metadata &metadata) {
   for (size_t place = 0; stages.size() > 1 && place < stages.size(); ++place)
     result["stages"].push_back({{"memory", memory_json(stages[place])}});
   const std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json);
-  if (trains(metadata) && !pipeline)
+  if (metadata.trains() && !pipeline)
     result["training_memory"] = training_memory(metadata, stages.front());
   for (const char *name : {"mesh", "collectives"})
     if (Json value = member(metadata, name); !value.is_null())
       result[name] = std::move(value);
   if (pipeline)
     result["pipeline"] = pipeline_json(*pipeline);
-  if (trains(metadata))
+  if (metadata.trains())
     result["optimizer"] = OptimizerNumbers(metadata.json).json();
   for (const char *name : {"adapter", "recompute"})
     if (Json value = training_member(metadata, name); value.is_object())

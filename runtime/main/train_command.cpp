@@ -2,6 +2,7 @@
 
 #include "runtime/main/commands.h"
 
+#include "runtime/comm/message_passing.h"
 #include "runtime/documents/data_report.h"
 #include "runtime/error.h"
 #include "runtime/main/batch_shape.h"
@@ -10,11 +11,13 @@
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
 #include "runtime/main/training_data.h"
+#include "runtime/main/training_forecast.h"
 #include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
 #include "runtime/train/training_tensors.h"
 #include "runtime/weights/gguf_model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -258,9 +261,33 @@ void train(const Metadata &metadata, const TrainOptions &options,
   });
 }
 
+/// Says what a run would take, from what the program says of itself.
+void forecast(const Metadata &metadata, const TrainOptions &options) {
+  if (launched_ranks().value_or(1) != 1)
+    throw Error("--dry-run: it plans all ranks by itself; start it without "
+                "mpirun");
+  check_ranks(Mesh::parse(metadata.json), options);
+  if (options.run.weights)
+    check_model_config(metadata, weights_path(options.run));
+  const BatchShape shape = batch_shape(metadata, options.batch,
+                                       options.sequence, options.accumulate);
+  // The peak is that of F32.
+  const MachineForecast machine =
+      measure_machine(metadata, options.run,
+                      /*times=*/compute_type(metadata) != "f64");
+  const TrainingForecast forecast = forecast_training(
+      metadata, shape,
+      std::max(1u, machine.workers / Mesh::parse(metadata.json).ranks()));
+  print(options.json
+            ? forecast_json(metadata, shape, forecast, machine).dump() + "\n"
+            : forecast_text(metadata, shape, forecast, machine));
+}
+
 } // namespace
 
 void train_command(const Metadata &metadata, const TrainOptions &options) {
+  if (options.dry_run)
+    return forecast(metadata, options);
   on_ranks(metadata, options.run, options,
            [&](Ranks &ranks) { train(metadata, options, ranks); });
 }

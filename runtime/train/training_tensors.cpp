@@ -669,8 +669,9 @@ TrainingTensors::sources(const Checkpoint *like, const char *role,
       if (count)
         std::memcpy(destination, whole.data() + first * row * bytes_of(type),
                     count * row * bytes_of(type));
+      // An empty list would keep the memory until all tensors are written.
       if (first + count == shape[0])
-        whole = {};
+        whole = std::vector<std::byte>();
     };
     result.push_back(std::move(source));
   }
@@ -712,7 +713,7 @@ TrainingTensors::optimizer(const PartsOfRanks &others) const {
           std::memcpy(destination, whole.data() + first * row_bytes,
                       count * row_bytes);
         if (first + count == rows)
-          whole = {};
+          whole = std::vector<std::byte>();
       };
     }
     result.push_back(std::move(source));

@@ -43,7 +43,9 @@ static int compileCommand(int argc, char **argv) {
       "batonc quantize MODEL writes it with fewer bits a weight; see batonc "
       "quantize --help.\n"
       "batonc merge ADAPTER makes one checkpoint of an adapter and its model; "
-      "see batonc merge --help."};
+      "see batonc merge --help.\n"
+      "batonc prune MODEL writes it with fewer neurons or layers; see batonc "
+      "prune --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -114,6 +116,8 @@ int main(int argc, char **argv) {
     return quantizeCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "merge") == 0)
     return mergeCommand(argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
+    return pruneCommand(argv + 1, argv[0]);
   baton::prepareProcess();
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);

@@ -34,6 +34,13 @@ int tools::quantizeCommand(char **argv, const char *tool) {
                 {"--batonc=" + installation.compiler()});
 }
 
+int tools::pruneCommand(char **argv, const char *tool) {
+  const auto installation = compiler::Installation::ofTool(tool);
+  // It compiles, too, to see what neurons do.
+  return become(installation.tool("prune"), argv,
+                {"--batonc=" + installation.compiler()});
+}
+
 int tools::mergeCommand(char **argv, const char *tool) {
   return become(compiler::Installation::ofTool(tool).tool("merge"), argv, {});
 }

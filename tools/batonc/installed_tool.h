@@ -11,6 +11,9 @@ namespace baton::tools {
 /// to signals would stay.
 int quantizeCommand(char **argv, const char *tool);
 
+/// Likewise the program that prunes (tools/prune).
+int pruneCommand(char **argv, const char *tool);
+
 /// Likewise the program that merges (tools/merge).
 int mergeCommand(char **argv, const char *tool);
 

@@ -19,6 +19,7 @@ SOURCES = {
     "batonc compare": ["tools/batonc/compare.cpp"],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc names": ["tools/batonc/names.cpp", SHARED],
+    "batonc prune": ["tools/prune/main.cpp"],
     "batonc quantize": ["tools/quantize/main.cpp"],
     "batonc tune": ["tools/batonc/tune.cpp", SHARED],
     "batonc pipeline": ["tools/batonc/pipeline.cpp"],

@@ -11,6 +11,7 @@
 #include "runtime/weights/gguf_model.h"
 #include "runtime/weights/json_file.h"
 #include "runtime/weights/message.h"
+#include "tools/command/checkpoint_files.h"
 
 #include <nlohmann/json.hpp>
 
@@ -146,27 +147,6 @@ std::map<std::string, Sum> sums_of(const Checkpoint &model,
   return sums;
 }
 
-/// Weights, their index, and what runs of Baton leave beside them.
-bool is_copied(const fs::path &path) {
-  const std::string name = path.filename();
-  return !name.ends_with(".safetensors") &&
-         name != "model.safetensors.index.json" && !name.starts_with(".") &&
-         !name.ends_with(".bin") && !name.ends_with(".pth") &&
-         !name.ends_with(".gguf") && name != "state.json" &&
-         name != "checksums.json";
-}
-
-void copy_files(const fs::path &from, const fs::path &to) {
-  for (const fs::directory_entry &entry : fs::directory_iterator(from)) {
-    std::error_code failure;
-    if (!entry.is_regular_file(failure) || !is_copied(entry.path()))
-      continue;
-    if (!fs::copy_file(entry.path(), to / entry.path().filename(), failure))
-      throw Error((to / entry.path().filename()).string() +
-                  ": cannot be written: " + failure.message());
-  }
-}
-
 /// The tensor as it is written: merged, or as it was.
 TensorSource source_of(const StoredTensor &stored, const Sum *sum,
                        const std::function<void(uint64_t)> &wrote) {
@@ -236,7 +216,7 @@ MergeSummary merge(const MergeOptions &options) {
   try {
     SafetensorsWriter writer(options.output / "model.safetensors");
     writer.write(sources);
-    copy_files(summary.model, options.output);
+    copy_other_files(summary.model, options.output);
     writer.publish();
   } catch (...) {
     fs::remove_all(options.output, failure);

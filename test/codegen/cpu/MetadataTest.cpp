@@ -67,18 +67,18 @@ TEST(Metadata, DescribesThePlan) {
       {"name": "e", "words": 2, "capacity": [2]},
       {"name": "f", "words": 48, "capacity": [16, 3]}]},
     "phases": [
-      {"name": "embed", "segment": "start", "repeat": 1, "writes": [
+      {"name": "embed", "segment": "start", "repeat": 1, "grid": ["rows"], "writes": [
         {"buffer": "x", "element": "f32", "storage": 0, "offset": 0,
          "strides": [12, 1], "capacity": [16, 12], "layers": 1,
          "layer_stride": 0, "interleave": 1, "interleave_columns": 1, "extents": ["rows", 12]}]},
-      {"name": "keys", "segment": "block", "repeat": 2, "flops": 96, "writes": [
+      {"name": "keys", "segment": "block", "repeat": 2, "flops": 96, "grid": ["rows"], "writes": [
         {"buffer": "keys", "element": "f32", "storage": 1, "offset": 3,
          "strides": [4, 1], "capacity": [32, 4], "layers": 2,
          "layer_stride": 128, "interleave": 8, "interleave_columns": 1, "extents": ["past+rows", 4]},
         {"buffer": "scores", "element": "f32", "storage": 0, "offset": 0,
          "strides": [1], "capacity": [36], "layers": 1,
-         "layer_stride": 0, "interleave": 1, "interleave_columns": 1, "extents": ["rows * 2 + outputs"]}]},
-      {"name": "head", "segment": "block", "repeat": 2, "writes": [
+         "layer_stride": 0, "interleave": 1, "interleave_columns": 1, "extents": [["+", ["*", "rows", 2], "outputs"]]}]},
+      {"name": "head", "segment": "block", "repeat": 2, "grid": [], "writes": [
         {"buffer": "y", "element": "f32", "storage": 0, "offset": 0,
          "strides": [8, 1], "capacity": [4, 7], "layers": 1,
          "layer_stride": 0, "interleave": 1, "interleave_columns": 1, "extents": ["outputs", 7]}]}],

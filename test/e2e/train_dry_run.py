@@ -1,0 +1,175 @@
+"""train --dry-run: operations against formulas, memory against what a run has resident.
+
+The run that is measured has small and large steps, all parameters or an adapter's, and
+each time its largest resident memory is within a tenth of what was said. Nothing is
+read or written: neither data nor weights are there.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+
+import programs
+from programs import QUICK, expect, run
+from training import write_tokens
+
+CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 512, "intermediate_size": 1408,
+          "num_hidden_layers": 6, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 64,
+          "vocab_size": 4096, "max_position_embeddings": 1024, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+          "tie_word_embeddings": False, "torch_dtype": "float32"}
+# Of 65 billion parameters, in 4 bits.
+LARGE = CONFIG | {"hidden_size": 8192, "intermediate_size": 22016, "num_hidden_layers": 80, "num_attention_heads": 64,
+                  "num_key_value_heads": 64, "head_dim": 128, "vocab_size": 32000, "max_position_embeddings": 2048,
+                  "torch_dtype": "bfloat16",
+                  "quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True,
+                                          "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": True,
+                                          "bnb_4bit_quant_storage": "uint8", "bnb_4bit_compute_dtype": "bfloat16"}}
+MARGIN = 0.1
+
+
+def layer_weights(config):
+    hidden, width = config["hidden_size"], config["head_dim"]
+    heads, pairs = config["num_attention_heads"], config["num_key_value_heads"]
+    return 2 * hidden * heads * width + 2 * hidden * pairs * width + 3 * hidden * config["intermediate_size"]
+
+
+def linear_weights(config):
+    return config["num_hidden_layers"] * layer_weights(config) + config["hidden_size"] * config["vocab_size"]
+
+
+def pair_weights(config, rank):
+    """Of pairs beside all linears of the layers."""
+    hidden, width, inner = config["hidden_size"], config["head_dim"], config["intermediate_size"]
+    queries, keys = config["num_attention_heads"] * width, config["num_key_value_heads"] * width
+    sides = [(hidden, queries), (hidden, keys), (hidden, keys), (queries, hidden), (hidden, inner), (hidden, inner),
+             (inner, hidden)]
+    return config["num_hidden_layers"] * rank * sum(map(sum, sides))
+
+
+def resident(command):
+    """The largest resident memory of a command. (wait4 gives no less than what its parent has:
+    a shell in between has little.)"""
+    script = "import resource, subprocess, sys\n" \
+             "code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode\n" \
+             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)\nsys.exit(code)"
+    result = subprocess.run(["python3", "-S", "-c", script, *map(str, command)], capture_output=True, text=True)
+    expect(result.returncode == 0, f"{command}: {result.stderr}")
+    return int(result.stdout)
+
+
+def test(arguments, scratch):
+    path = lambda name: os.path.join(scratch, name)
+    folder = path("model")
+
+    def write_config(folder, config):
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "config.json"), "w") as file:
+            json.dump(config, file)
+
+    def compiled(name, *flags, model=folder):
+        run([arguments.batonc, model, "--mode=train", QUICK, "--quiet", "-o", path(name), *flags])
+        return path(name)
+
+    def plan(program, *flags):
+        return json.loads(run([program, "train", "--dry-run", "--json", *flags]).stdout)
+
+    write_config(folder, CONFIG)
+    write_tokens(path("tokens.u16"), ((7 * i) % 4001 for i in range(40000)))
+    whole = compiled("whole")
+
+    # Operations: three products for each weight, and of attention two forward, three and four
+    # in the adjoints, for each pair of a row and one that it sees.
+    def attention(config, batch, length):
+        pairs = batch * length * (length + 1) // 2 * config["num_attention_heads"]
+        return config["num_hidden_layers"] * pairs * 2 * config["head_dim"] * (2 + 3 + 4)
+
+    for batch, length, accumulate in ((2, 64, 1), (8, 256, 3)):
+        said = plan(whole, "--batch", batch, "--seq", length, "--accumulate", accumulate)
+        tokens = batch * length * accumulate
+        expect(said["plan"]["tokens"] == tokens and said["plan"]["ranks"] == 1, said["plan"])
+        expected = {"products": 6 * tokens * linear_weights(CONFIG),
+                    "attention": accumulate * attention(CONFIG, batch, length)}
+        for kind, flops in expected.items():
+            found = said["kinds"][kind]["flops"]
+            expect(abs(found / flops - 1) < 1e-6, f"{kind}: {found} operations, expected {flops}")
+        expect(said["flops"] >= sum(expected.values()), said)
+        least = sum(expected.values()) / said["machine"]["flops_per_s"]
+        expect(said["seconds_at_least"] >= least, said)
+        # A step reads and writes weights, gradients and two states once at least.
+        expect(said["kinds"]["updates"]["bytes"] >= 7 * 4 * linear_weights(CONFIG), said["kinds"])
+        expect(said["bytes"] == said["process_bytes"] + sum(rank["bytes"] for rank in said["ranks"]), said)
+
+    # As many tasks as a trace has.
+    run([whole, "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), "--batch", 1, "--seq", 32,
+         "--steps", 1, "--out", path("traced"), "--trace", path("trace.json"), "--quiet"])
+    with open(path("trace.json")) as file:
+        traced = sum(1 for event in json.load(file)["traceEvents"] if event.get("cat") == "task")
+    said = plan(whole, "--batch", 1, "--seq", 32)
+    expect(said["ranks"][0]["tasks"] == traced, f"{said['ranks'][0]['tasks']} tasks, a trace has {traced}")
+
+    adapting = compiled("adapting", "--adapter=lora:r=4", "--recompute=selective")
+    ratios = []
+    for program, batch, length in ((whole, 2, 64), (whole, 8, 256), (adapting, 4, 256)):
+        flags = ["--batch", batch, "--seq", length]
+        said = plan(program, *flags)["bytes"]
+        found = resident([program, "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), *flags,
+                          "--steps", 2, "--out", path(f"run-{len(ratios)}"), "--quiet"])
+        ratios.append(found / said)
+        expect(abs(ratios[-1] - 1) < MARGIN, f"{flags}: {said} bytes said, {found} resident")
+
+    # Of several ranks, and of stages, each has a part.
+    one = plan(whole, "--batch", 8, "--seq", 64)
+    parts = plan(compiled("parts", "--mesh=tp=2"), "--batch", 8, "--seq", 64)
+    expect(parts["ranks"][0]["alike"] == 2, parts["ranks"])
+    # Ranks that have parts of the vocabulary make logits twice: for their maximum, and for their sum.
+    products, head = one["kinds"]["products"]["flops"], 2 * 512 * CONFIG["hidden_size"] * CONFIG["vocab_size"]
+    found = parts["kinds"]["products"]["flops"]
+    expect(abs(found / (products + head) - 1) < 1e-6, f"{found} operations along tp, {products} of one rank")
+    expect(parts["ranks"][0]["memory"]["weights"] < 0.6 * one["ranks"][0]["memory"]["weights"], parts["ranks"])
+    stages = plan(compiled("stages", "--mesh=pp=2", "--microbatches=4"), "--batch", 2, "--seq", 64)
+    expect(len(stages["ranks"]) == 2 and stages["plan"]["microbatches"] == 4, stages)
+    found = stages["kinds"]["products"]["flops"]
+    expect(products * (1 - 1e-6) < found < (products + head) * (1 + 1e-6),
+           f"{found} operations on stages, {products} of one rank")
+
+    # What no machine of tests could train, from nothing but its config.json.
+    write_config(path("large"), LARGE)
+    large = compiled("large.trainer", "--adapter=lora:r=16", "--recompute=full", model=path("large"))
+    said = plan(large, "--batch", 1, "--seq", 512)
+    weights, pairs = linear_weights(LARGE), pair_weights(LARGE, 16)
+    memory = said["ranks"][0]["memory"]
+    blocks = LARGE["num_hidden_layers"] * layer_weights(LARGE)
+    head = LARGE["hidden_size"] * LARGE["vocab_size"]
+    # Four bits, and a factor for 64 of them.
+    expect(4.2 * blocks < 8 * memory["frozen weights"] - 16 * head < 4.8 * blocks, memory)
+    for what in ("weights", "gradients"):
+        expect(4 * pairs <= memory[what] < 4.1 * pairs, [what, pairs, memory])
+    expect(8 * pairs <= memory["optimizer's states"] < 8.2 * pairs, memory)
+    # A row's input of a layer is computed forward, again, and backward; a pair also has its own gradients.
+    tokens = 512
+    least, most = tokens * (4 * weights + 6 * pairs), tokens * (6 * weights + 8 * pairs)
+    expect(least <= said["kinds"]["products"]["flops"] <= most, [least, said["kinds"]["products"], most])
+    text = run([large, "train", "--dry-run", "--batch", 1, "--seq", 512]).stdout
+    for part in ("frozen weights", "it fits" if said["bytes"] <= said["machine"]["free_bytes"] else "it does not fit",
+                 "a step takes at least"):
+        expect(part in text, text)
+
+    # What a run would refuse, so does its plan; and what a run needs, it needs.
+    for flags, message in ((["--batch", 4096, "--seq", 256], "--batch 4096 with --seq 256: a step takes at most"),
+                           (["--seq", 5000], "--seq 5000: the model takes sequences of at most"),
+                           (["--weights", path("large")], "'vocab_size' is 32000, but"),
+                           (["--ranks", 2], "--ranks 2: the program is compiled for 1 rank")):
+        result = run([whole, "train", "--dry-run", *flags], check=False)
+        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1,
+               f"{flags}: {result}")
+    result = run([whole, "train", "--weights", folder], check=False)
+    expect(result.returncode and "--data is required" in result.stderr, f"{result}")
+    print("resident / said: " + ", ".join(f"{ratio:.3f}" for ratio in ratios))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--batonc", required=True)
+    arguments = parser.parse_args()
+    programs.main(lambda scratch: test(arguments, scratch))

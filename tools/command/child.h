@@ -1,0 +1,29 @@
+//===- child.h - other programs that a command runs -----------------------===//
+
+#ifndef BATON_TOOLS_COMMAND_CHILD_H
+#define BATON_TOOLS_COMMAND_CHILD_H
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace baton {
+
+/// Runs a program, whose messages are the user's to read. It ends when this
+/// process does. Throws Error where it cannot be run, and AlreadySaid when it
+/// fails.
+void run_child(const std::vector<std::string> &words);
+
+/// A folder, until the end of a scope.
+struct ScratchFolder {
+  /// Throws Error when it cannot be made.
+  explicit ScratchFolder(const std::filesystem::path &path);
+  ScratchFolder(const ScratchFolder &) = delete;
+  ~ScratchFolder();
+
+  std::filesystem::path path;
+};
+
+} // namespace baton
+
+#endif // BATON_TOOLS_COMMAND_CHILD_H
