@@ -1,5 +1,4 @@
-//===- linear_transposed.h - packed weights from their other side
-//----------===//
+//===- linear_transposed.h - packed weights from their other side ---------===//
 //
 // The gradient of a linear's inputs by the panels of its weight. An element is
 // one chain of fused multiply-adds in ascending depth, as in microkernel.h.
@@ -49,13 +48,18 @@ BATON_DEVICE float weight_of(const MixedPanel *panels, int64_t output,
   return quiet_nan();
 }
 
+/// Steps of four depths that have their loads under way at once. What decodes
+/// any format has no registers for several.
+template <typename Weight> constexpr int steps_ahead = 4;
+template <> constexpr int steps_ahead<MixedPanel> = 1;
+
 template <typename Weight>
 BATON_DEVICE void
 linear_transposed(float *out, int64_t out_stride, const float *a,
                   int64_t a_stride, const Weight *panels, const float *residual,
                   int64_t residual_stride, int64_t first, int64_t rows,
                   int64_t columns, int64_t depth, int64_t inputs) {
-  multiply_tiles<4, 1, 4>(
+  multiply_tiles<4, 1, steps_ahead<Weight>>(
       a, a_stride, rows, columns, depth,
       [&](int64_t column, int64_t d, int) {
         return weight_of(panels, d, first + column, inputs);
