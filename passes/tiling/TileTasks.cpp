@@ -258,7 +258,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         return signalPassFailure();
     // What they say is in the plans now.
     for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
-      if (isa<update::GroupOp, update::RuleOp, dist::MeshOp>(op))
+      if (isa<update::GroupOp, update::RuleOp, update::FormatOp, dist::MeshOp>(
+              op))
         op.erase();
   }
 
