@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What the codes of an optimizer's states cost: losses of a small model, by format.
 
 A Llama of a few layers reads the bytes of this project's documentation, with AdamW in
