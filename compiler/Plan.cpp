@@ -322,6 +322,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && options.adapter)
       return createStringError("--adapter: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && options.prefers)
+      return createStringError("--loss: " + options.model +
+                               " holds a plan, of which all is decided");
     if (!plan.tiled && (options.balanceLoss || options.routerZLoss > 0))
       return createStringError(
           std::string(options.balanceLoss ? "--router-aux-loss: "

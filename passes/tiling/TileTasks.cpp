@@ -379,6 +379,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       program->setAttr("event.losses",
                        builder.getStrArrayAttr({"loss", "cross_entropy",
                                                 "balance_loss", "z_loss"}));
+    if (Training::countLosses(model) == model::kPreferenceLosses)
+      program->setAttr(
+          "event.losses",
+          builder.getStrArrayAttr({"loss", "rewards/chosen", "rewards/rejected",
+                                   "rewards/margins", "rewards/accuracies",
+                                   "logps/chosen", "logps/rejected"}));
     if (Attribute recompute = model->getAttr("model.recompute"))
       program->setAttr("event.recompute", recompute);
     if (Attribute adapter = model->getAttr(model::kAdapter))

@@ -118,7 +118,7 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
   Block &block = model.getBody().front();
   for (auto [name, argument] :
        llvm::zip(ArrayRef<StringRef>{"tokens", "positions", "targets",
-                                     "target_weights"},
+                                     "target_weights", "preferences"},
                  block.getArguments()))
     tiler.views[argument] = provided(name, typeOf(argument));
   auto vector = [&](int64_t count, Type element) {
@@ -424,6 +424,8 @@ View Training::squares(Location location) {
 int64_t Training::countLosses(model::ProgramOp model) {
   int64_t losses = 1;
   model.walk([&](model::RouterLossOp) { losses = model::kRouterLosses; });
+  model.walk(
+      [&](model::PreferenceLossOp) { losses = model::kPreferenceLosses; });
   return losses;
 }
 

@@ -150,8 +150,8 @@ public:
   mlir::FailureOr<Rules> rules(mlir::Location location);
   /// Sums of squares of all gradients, parameter by parameter: [1, parameters].
   View squares(mlir::Location location);
-  /// How many losses a model's rows have: one, or several (model.router_loss),
-  /// of which the first is what is minimised.
+  /// How many losses a model's rows have: one, or several (model.router_loss,
+  /// model.preference_loss), of which the first is what is minimised.
   static int64_t countLosses(model::ProgramOp model);
   /// Numbers of the summary of so many.
   static int64_t summarySize(int64_t losses) { return 3 + losses; }

@@ -88,9 +88,10 @@ public:
          const TrainingTensors &tensors, const NonFiniteStep &failure,
          std::span<const StageCall> calls, Communicator *communicator)
       : metadata(metadata), batches(batches), tensors(tensors),
-        inputs(tensors, batch_place(communicator)), failure(failure),
-        pipeline(Pipeline::parse(metadata.json)), calls(calls), steps(calls),
-        communicator(communicator) {}
+        inputs(tensors, batch_place(communicator),
+               failure.preferences ? &*failure.preferences : nullptr),
+        failure(failure), pipeline(Pipeline::parse(metadata.json)),
+        calls(calls), steps(calls), communicator(communicator) {}
 
   /// What was found, and when: of what several ranks find the least one came
   /// first.

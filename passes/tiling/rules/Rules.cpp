@@ -27,6 +27,7 @@ static TilingRules makeRules() {
                    addNorm,
                    addNormGradient,
                    addPagedAttention,
+                   addPreferenceLoss,
                    addProduct,
                    addRope,
                    addRouterLoss,
