@@ -12,6 +12,7 @@
 #include "runtime/main/training_data.h"
 #include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
+#include "runtime/train/references.h"
 #include "runtime/train/training_tensors.h"
 #include "runtime/weights/gguf_model.h"
 
