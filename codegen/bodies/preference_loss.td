@@ -4,8 +4,9 @@ include "codegen/bodies/Body.td"
 
 def PreferenceLossBody : Body<"preference_loss",
     (takes Writes<["rows", "7"]>:$results, Stride:$results_stride,
-           Writes<["rows"]>:$gradient, Reads<["rows"]>:$losses, Reads<["rows"]>:$weights,
-           Reads<["rows", "4"], ["4", "1"]>:$preferences, Count:$rows)> {
+           Writes<["rows"]>:$gradient, Reads<["rows", "1"]>:$losses, Stride:$losses_stride,
+           Reads<["rows"]>:$weights, Reads<["rows", "4"], ["4", "1"]>:$preferences,
+           Count:$rows)> {
   let description = [{
     A pair begins at row 0 and at each row where `preferences[r][0]` is not 0; w, beta, c'
     and r' are the four numbers there. c is minus the sum of `losses[r]` over its rows whose

@@ -187,13 +187,13 @@ def check_forms(test):
             found = json.loads(run([plain, "eval", "--weights", test.model, "--quiet", "--json", "--seq", 64, "--data",
                                     write_lines(test.path("answer.jsonl"), [answer])]).stdout)
             expected = -found["loss"] * found["targets"]
-            expect(abs(line[key] / expected - 1) < 1e-6, f"{pair}: {key} is {line[key]}, eval says {expected}")
+            expect(abs(line[key] / expected - 1) < 5e-6, f"{pair}: {key} is {line[key]}, eval says {expected}")
         expect(line["rewards/margins"] == 0, f"{line}")
     print(f"pairs of {len(FORMS)} forms have the log-probabilities of their answers")
-    test.fails(run([program, "eval", "--weights", test.model, "--data", data, "--seq", 64], check=False),
+    test.fails([program, "eval", "--weights", test.model, "--data", data, "--seq", 64, "--quiet"],
                "eval: this program's loss is of pairs")
-    test.fails(test.start(plain, "--steps", 1, data=data, check=False), "--loss=dpo")
-    test.fails(test.start(plain, "--steps", 1, "--dpo-beta", 1, check=False,
+    test.fails(test.start(plain, "--steps", 1, "--quiet", data=data, check=False), "--loss=dpo")
+    test.fails(test.start(plain, "--steps", 1, "--quiet", "--dpo-beta", 1, check=False,
                           data=write_lines(test.path("text.jsonl"), [{"text": "abc"}])), "--dpo-beta: is for pairs")
 
 

@@ -6,18 +6,20 @@
 
 using namespace baton::cpu;
 
-BATON_TASK void baton_task_preference_loss(
-    Real *__restrict results, int64_t results_stride, Real *__restrict gradient,
-    const Real *__restrict losses, const Real *__restrict weights,
-    const Real *__restrict preferences, int64_t rows) {
+BATON_TASK void
+baton_task_preference_loss(Real *__restrict results, int64_t results_stride,
+                           Real *__restrict gradient,
+                           const Real *__restrict losses, int64_t losses_stride,
+                           const Real *__restrict weights,
+                           const Real *__restrict preferences, int64_t rows) {
   for (int64_t first = 0, end = 0; first < rows; first = end) {
     // Log-probabilities are sums of many numbers, whose difference is small.
     double chosen_sum = 0, rejected_sum = 0;
     do {
       if (weights[end] > 0.0f)
-        chosen_sum -= static_cast<double>(losses[end]);
+        chosen_sum -= static_cast<double>(losses[end * losses_stride]);
       else if (weights[end] < 0.0f)
-        rejected_sum += static_cast<double>(losses[end]);
+        rejected_sum += static_cast<double>(losses[end * losses_stride]);
       ++end;
     } while (end < rows && preferences[end * 4] == 0.0f);
     const Real *pair = preferences + first * 4;

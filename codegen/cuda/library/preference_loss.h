@@ -15,8 +15,8 @@
 BATON_DEVICE void
 baton_task_preference_loss(float *results, int64_t results_stride,
                            float *gradient, const float *losses,
-                           const float *weights, const float *preferences,
-                           int64_t rows) {
+                           int64_t losses_stride, const float *weights,
+                           const float *preferences, int64_t rows) {
   for (int64_t first = baton_thread(); first < rows; first += baton_threads()) {
     const float *pair = preferences + first * 4;
     if (first > 0 && pair[0] == 0.0f)
@@ -25,9 +25,9 @@ baton_task_preference_loss(float *results, int64_t results_stride,
     double chosen_sum = 0, rejected_sum = 0;
     do {
       if (weights[end] > 0.0f)
-        chosen_sum -= static_cast<double>(losses[end]);
+        chosen_sum -= static_cast<double>(losses[end * losses_stride]);
       else if (weights[end] < 0.0f)
-        rejected_sum += static_cast<double>(losses[end]);
+        rejected_sum += static_cast<double>(losses[end * losses_stride]);
       ++end;
     } while (end < rows && preferences[end * 4] == 0.0f);
     const float weight = pair[0], beta = pair[1];

@@ -65,7 +65,7 @@ struct Problem {
     gradient.assign(rows + 1, not_a_number);
     gradient.back() = Buffer::guard;
     baton_task_preference_loss(results.data(), results.stride, gradient.data(),
-                               losses.data(), weights.data(),
+                               losses.data(), 1, weights.data(),
                                preferences.data(), rows);
     EXPECT_EQ(gradient.back(), Buffer::guard);
     expect_guards_intact(results);
@@ -156,7 +156,7 @@ TEST(PreferenceLoss, HasNoExtremes) {
     const float loss = -difference, weight = 1.0f;
     const float preferences[] = {1.0f, 1.0f, 0.0f, 0.0f};
     float results[7], gradient;
-    baton_task_preference_loss(results, 7, &gradient, &loss, &weight,
+    baton_task_preference_loss(results, 7, &gradient, &loss, 1, &weight,
                                preferences, 1);
     const double expected =
         difference > 0 ? std::log1p(std::exp(-double(difference)))

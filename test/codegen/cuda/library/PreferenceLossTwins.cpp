@@ -13,7 +13,7 @@ TWIN_TEST(baton_task_preference_loss) {
   for (int64_t rows : {1, 9, 300})
     for (int64_t length : {4, 37})
       for (int64_t before : {0, 3}) {
-        const std::vector<float> losses = random.vector(rows);
+        const Buffer losses = random.buffer(rows, 1);
         std::vector<float> weights(rows), preferences(4 * rows);
         for (int64_t row = 0; row < rows; ++row) {
           weights[row] = static_cast<float>(row % 3 - 1);
@@ -28,7 +28,7 @@ TWIN_TEST(baton_task_preference_loss) {
           Buffer results(rows, 7);
           std::vector<float> gradient(rows);
           body(results.data(), results.stride, gradient.data(), losses.data(),
-               weights.data(), preferences.data(), rows);
+               losses.stride, weights.data(), preferences.data(), rows);
           results.values.insert(results.values.end(), gradient.begin(),
                                 gradient.end());
           return results.values;
