@@ -207,7 +207,7 @@ def chats(count):
 def check_runs(test):
     program = test.path("program")
     data = write_lines(test.path("many.jsonl"), chats(60))
-    flags = ["--seq", 96, "--packing=best", "--batch", 4, "--lr", 1e-3, "--validate-every", 6, "--steps", 12]
+    flags = ["--seq", 96, "--packing=best", "--batch", 4, "--lr", 1e-3, "--lr-schedule", "constant", "--validate-every", 6, "--steps", 12]
     result = test.start(program, *flags, "--json", data=data, out=test.path("learns"))
     report, *lines = [json.loads(line) for line in result.stdout.splitlines()]
     expect(report["data"]["pairs"] == 60 and report["data"]["validation_documents"] == 6
