@@ -401,7 +401,8 @@ void print_text(const Metadata &metadata) {
           {"gradient", "gradients"},
           {"optimizer", "optimizer's states"},
           {"exchange", "for exchanges"},
-          {"input", "inputs"}})
+          {"input", "inputs"},
+          {"output", "outputs"}})
       if (uint64_t bytes = uses[use])
         memory.add({what, bytes_text(double(bytes)), ""});
   } else {

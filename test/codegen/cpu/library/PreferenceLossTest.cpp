@@ -2,6 +2,8 @@
 
 #include "test/codegen/cpu/library/Gradients.h"
 
+#include <array>
+
 using namespace baton;
 using namespace baton::test;
 
@@ -97,8 +99,9 @@ TEST(PreferenceLoss, IsTheFormula) {
                    gain = chosen - problem.number(pair, 2),
                    other = rejected - problem.number(pair, 3),
                    z = beta * (gain - other);
-      const double expected[] = {loss,  beta * gain, beta * other, z,
-                                 z > 0, chosen,      rejected};
+      const double expected[] = {loss,    beta * gain,       beta * other,
+                                 z,       z > 0 ? 1.0 : 0.0, chosen,
+                                 rejected};
       // Sums are rounded once, differences of them keep that error.
       const double error = 16 * rounding *
                            (1 + std::fabs(chosen) + std::fabs(rejected) +
