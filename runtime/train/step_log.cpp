@@ -55,7 +55,7 @@ std::string step_progress(const StepReport &report, uint64_t steps) {
                 std::clamp(report.tokens_per_second, 0.0, 1e12));
   std::string line = text;
   if (margin && accuracy) {
-    std::snprintf(text, sizeof(text), "  margin %.3g, %.0f %% right", *margin,
+    std::snprintf(text, sizeof(text), "  margin %.3g (%.0f %%)", *margin,
                   std::clamp(*accuracy, 0.0, 1.0) * 100);
     line += text;
   } else if (report.utilisation) {

@@ -761,7 +761,7 @@
 %v0 = "test.value"() : () -> !model.tensor<rows x f32>
 %v1 = "test.value"() : () -> !model.tensor<rows x i32>
 %v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
-// expected-error @below {{weights is}}
+// expected-error @below {{weights has 'i32' elements, expected f32}}
 %r:2 = "model.preference_loss"(%v0, %v1, %v2) {} : (!model.tensor<rows x f32>, !model.tensor<rows x i32>, !model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 7 x f32>, !model.tensor<rows x f32>)
 
 // -----

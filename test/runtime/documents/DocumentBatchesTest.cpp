@@ -278,9 +278,9 @@ TEST_F(DocumentBatchesTest, PairsOfAnswers) {
     for (uint64_t microbatch = 0; microbatch < 2; ++microbatch)
       for (uint32_t part = 0; part < parts; ++part) {
         Rows rows(2 / parts * length);
-        batches.fill(1, microbatch, rows.tokens.data(), rows.targets.data(),
+        batches.fill(0, microbatch, rows.tokens.data(), rows.targets.data(),
                      rows.positions.data(), rows.weights.data(), {part, parts});
-        check(batches.pairs(1, microbatch, {part, parts}), rows, seen, weight);
+        check(batches.pairs(0, microbatch, {part, parts}), rows, seen, weight);
       }
     EXPECT_NEAR(weight, 1, 1e-6);
     std::ranges::sort(seen);

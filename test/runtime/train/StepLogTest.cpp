@@ -49,7 +49,7 @@ TEST(StepLog, Progress) {
                        {"rewards/accuracies", 0.8333}};
   EXPECT_EQ(step_progress(report, 1000),
             "step 120/1000 [....]  12 %  loss 3.2104  8123 tokens/s  margin "
-            "0.346, 83 % right");
+            "0.346 (83 %)");
   // Nonsense does no harm.
   uint64_t most = ~uint64_t(0);
   for (double value : {std::nan(""), 1e300, -1e300})
