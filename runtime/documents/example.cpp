@@ -174,15 +174,15 @@ size_t common_beginning(const std::string &a, const std::string &b) {
 
 Example parse_example(std::string_view text) {
   const Json line = parse_line(text);
-  if (line.contains("chosen") && line.contains("rejected"))
-    throw Error("has \"chosen\" and \"rejected\", a pair of answers, which a "
-                "program compiled with --loss=dpo trains on");
   const bool has_messages = line.contains("messages"),
              has_prompt = line.contains("prompt"),
              has_completion = line.contains("completion"),
              has_text = line.contains("text");
   if (has_messages + (has_prompt || has_completion) + has_text != 1 ||
       has_prompt != has_completion) {
+    if (line.contains("chosen") && line.contains("rejected"))
+      throw Error("has \"chosen\" and \"rejected\", a pair of answers, which a "
+                  "program compiled with --loss=dpo trains on");
     throw Error("expected \"messages\", \"prompt\" and \"completion\", or "
                 "\"text\", one of the three; has " +
                 keys_of(line));

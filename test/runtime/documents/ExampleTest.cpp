@@ -164,7 +164,10 @@ TEST(ExampleTest, RefusesPreferences) {
                 "rejected": [{"role": "user"}, {"role": "assistant"}]})",
            "chosen[1].weight: expected 0 or 1"}})
     expect_contains(error_of([&] { parse_preference(line); }), words);
-  // And such a line where it is none.
+  // Other keys are ignored, these too; and such a line where it is none.
+  EXPECT_EQ(parse_example(R"({"text": "a", "chosen": "b", "rejected": "c"})")
+                .completion,
+            "a");
   expect_contains(
       error_of([&] { parse_example(R"({"chosen": "a", "rejected": "b"})"); }),
       "--loss=dpo");
