@@ -28,7 +28,6 @@ ONLY_WITH = (
     ("compiler/comparison/*", "compare"),
     ("tools/batonc/compare.*", "compare"),
     ("tools/quantize/*", "quantize"),
-    ("tools/batonc/quantize.*", "quantize"),
     ("tools/prune/*", "prune"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
