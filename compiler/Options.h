@@ -134,6 +134,9 @@ struct CompileOptions {
   training::RecomputeMode recompute = training::RecomputeMode::none;
   /// What trains instead of the model's own parameters.
   std::optional<LowRankAdapter> adapter;
+  /// Losses are of pairs of answers, of which one is preferred (DPO), instead
+  /// of each token by itself.
+  bool prefers = false;
   /// By which a mixture's loss that balances experts is added; none for what
   /// its config says. And that of the size of routers' logits.
   std::optional<double> balanceLoss;

@@ -81,7 +81,8 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
     manager.addPass(fusion::createAttentionFusion());
   if (options.shardsBottlenecks)
     manager.addPass(fusion::createDeferNorms());
-  manager.addPass(training::createTrainingForm());
+  manager.addPass(training::createTrainingForm(
+      training::TrainingFormOptions{options.prefers}));
   if (const auto &adapter = options.adapter) {
     training::LowRankAdaptersOptions pairs;
     pairs.rank = adapter->rank;

@@ -203,14 +203,15 @@ static Error addOptimizer(mlir::ModuleOp module, const CompileOptions &options,
   auto first = body->begin();
   for (mlir::Operation &op :
        llvm::make_early_inc_range(rules->getBody()->getOperations())) {
-    if (!llvm::isa<update::RuleOp, update::GroupOp>(op))
-      return createStringError(options.optimizerFile + ": holds " +
-                               op.getName().getStringRef() +
-                               ", expected update.rule and update.group");
-    auto rule = llvm::dyn_cast<update::RuleOp>(op);
-    if (rule && module.lookupSymbol(rule.getSymName()))
+    if (!llvm::isa<update::RuleOp, update::FormatOp, update::GroupOp>(op))
+      return createStringError(
+          options.optimizerFile + ": holds " + op.getName().getStringRef() +
+          ", expected update.rule, update.format and update.group");
+    auto name = op.getAttrOfType<mlir::StringAttr>(
+        mlir::SymbolTable::getSymbolAttrName());
+    if (name && module.lookupSymbol(name))
       return createStringError(options.optimizerFile + ": " + options.model +
-                               " has a @" + rule.getSymName() + " already");
+                               " has a @" + name.getValue() + " already");
     op.moveBefore(body, first);
   }
   return Error::success();
@@ -321,6 +322,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
                                " holds a plan, of which all is decided");
     if (!plan.tiled && options.adapter)
       return createStringError("--adapter: " + options.model +
+                               " holds a plan, of which all is decided");
+    if (!plan.tiled && options.prefers)
+      return createStringError("--loss: " + options.model +
                                " holds a plan, of which all is decided");
     if (!plan.tiled && (options.balanceLoss || options.routerZLoss > 0))
       return createStringError(

@@ -26,9 +26,12 @@ namespace baton {
 
 /// Buffers that the runtime writes before each run of a program that trains;
 /// the phase that advances the step states it.
-inline constexpr std::array<std::string_view, 6> step_inputs = {
-    "tokens",         "positions",  "targets",
-    "target_weights", "accumulate", "numbers"};
+inline constexpr std::array<std::string_view, 7> step_inputs = {
+    "tokens",      "positions",  "targets", "target_weights",
+    "preferences", "accumulate", "numbers"};
+/// What they make for the runtime besides a summary: of programs whose losses
+/// are of pairs of answers, what is said of each pair, in its first row.
+inline constexpr std::string_view step_pairs = "pairs";
 
 /// The same of a program whose steps are of several sequences.
 inline constexpr std::array<std::string_view, 7> batch_step_inputs = {

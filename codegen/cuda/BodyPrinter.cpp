@@ -552,14 +552,20 @@ void FunctionPrinter::printVector(Operation &op) {
            << (*this)[store.getValueToStore()] << ";\n";
     return;
   }
-  // In ascending order, as on the CPU; threads that have points of their own do
-  // not meet.
+  // In ascending order, as on the CPU; sixteens meet by themselves.
   if (auto reduction = dyn_cast<vector::ReductionOp>(op);
-      reduction && threads == Threads::all && !reduction.getAcc() &&
+      reduction && threads != Threads::first && !reduction.getAcc() &&
       reduction.getKind() == vector::CombiningKind::ADD &&
       reduction.getDest().getType().isF32() &&
       isOwn(reduction.getSourceVectorType()))
     return define(reduction, "baton::cuda::sum_of_elements(" +
+                                 (*this)[reduction.getVector()] + ")");
+  if (auto reduction = dyn_cast<vector::ReductionOp>(op);
+      reduction && threads != Threads::first && !reduction.getAcc() &&
+      reduction.getKind() == vector::CombiningKind::MAXNUMF &&
+      reduction.getDest().getType().isF32() &&
+      isOwn(reduction.getSourceVectorType()))
+    return define(reduction, "baton::cuda::largest_of_elements(" +
                                  (*this)[reduction.getVector()] + ")");
   fail(op);
 }

@@ -281,7 +281,9 @@ static json persistentOf(const baton::plan::ProgramLayout &layout) {
       continue;
     json entry = toJson(*op.getDescription());
     entry["name"] = name.str();
-    entry["element"] = llvm::to_string(op.getElement());
+    // Codes that have no sign are what tasks see as i8.
+    if (!entry.contains("element"))
+      entry["element"] = llvm::to_string(op.getElement());
     entry["storage"] =
         layout.storages.find(op.getStorageAttr().getAttr())->second.index;
     // One that is described as another tensor than tasks see has its own.

@@ -25,7 +25,8 @@ static bool isTile(Type type, int64_t rank) {
     return false;
   Type element = memref.getElementType();
   if (!element.isF64() && !element.isF32() && !element.isF16() &&
-      !element.isBF16() && !element.isSignlessInteger(32))
+      !element.isBF16() && !element.isSignlessInteger(32) &&
+      !element.isSignlessInteger(8))
     return false;
   auto layout = dyn_cast<StridedLayoutAttr>(memref.getLayout());
   return layout && layout.getOffset() == 0 && rank > 0 &&

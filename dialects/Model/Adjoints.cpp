@@ -313,12 +313,39 @@ int64_t CrossEntropyOp::getProductFlops() {
          typeOf(getWeight()).getDimension(1);
 }
 
+/// Where something is made of the losses, the same op, of which rows count by
+/// the gradient for them. Both kinds of adjoints write it, and are one then.
+static CrossEntropyOp weighed(CrossEntropyOp op, Adjoint &adjoint,
+                              Value gradient) {
+  Value weights = adjoint.value(op.getWeights());
+  return create<CrossEntropyOp>(
+      adjoint, op->getResultTypes(), adjoint.value(op.getX()),
+      adjoint.value(op.getWeight()), adjoint.value(op.getTargets()),
+      create<WeighRowsOp>(adjoint, typeOf(weights), weights, gradient),
+      op.getScaleAttr(), op.getSoftcapAttr());
+}
+
 void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {
-  adjoint.add(getX(), getDx());
+  Value gradient = adjoint.gradient(getLoss());
+  if (!gradient)
+    adjoint.add(getX(), getDx());
+  else if (isFrozen(getWeight()))
+    // A row's gradient is linear in its weight, and nothing else is read.
+    adjoint.add(getX(), create<WeighRowsOp>(adjoint, typeOf(getDx()), getDx(),
+                                            gradient));
+  else
+    adjoint.add(getX(), weighed(*this, adjoint, gradient).getDx());
 }
 
 void CrossEntropyOp::differentiateParameters(Adjoint &adjoint) {
-  contribute(adjoint, getWeight(), getDweight());
+  Value gradient = adjoint.gradient(getLoss());
+  contribute(adjoint, getWeight(),
+             gradient ? weighed(*this, adjoint, gradient).getDweight()
+                      : getDweight());
+}
+
+void PreferenceLossOp::differentiateInputs(Adjoint &adjoint) {
+  adjoint.add(getLosses(), getGradient());
 }
 
 //===----------------------------------------------------------------------===//

@@ -66,6 +66,13 @@ std::string dimensionName(int64_t dimension);
 /// What the losses of routers say of each row: all together, the model's own,
 /// the one that balances experts, and the one of the logits' size.
 constexpr int64_t kRouterLosses = 4;
+/// What a preference says of a pair's first row: the loss, the rewards of both
+/// answers, how far apart they are and whether the right way, and both
+/// log-probabilities.
+constexpr int64_t kPreferenceLosses = 7;
+/// What the runtime says of a pair in its first row: its weight, beta, and the
+/// reference's log-probabilities of both answers.
+constexpr int64_t kPreferenceNumbers = 4;
 /// A program's attribute: the factor by which its config adds the loss that
 /// balances experts, in training.
 constexpr char kBalanceLoss[] = "model.balance_loss";

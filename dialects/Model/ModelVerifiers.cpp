@@ -39,11 +39,16 @@ LogicalResult ProgramOp::verify() {
     return emitOpError() << "trains, and rounds inputs of linears";
   if (getTraining()) {
     auto weights = tokens.withElementType(Float32Type::get(getContext()));
+    auto preferences = weights.withShape({kRows, kPreferenceNumbers});
     if (block.getArgumentTypes() !=
-        TypeRange({tokens, tokens, tokens, weights}))
+            TypeRange({tokens, tokens, tokens, weights}) &&
+        block.getArgumentTypes() !=
+            TypeRange({tokens, tokens, tokens, weights, preferences}))
       return emitOpError() << "the body takes tokens, positions and targets of "
                               "type "
-                           << tokens << ", and weights of type " << weights;
+                           << tokens << ", weights of type " << weights
+                           << ", and perhaps preferences of type "
+                           << preferences;
     return success();
   }
   if (std::optional<uint64_t> sequences = getBatch()) {
@@ -133,8 +138,9 @@ LogicalResult ReturnOp::verify() {
                          << " and nothing else";
   }
   if (training) {
-    bool hasParts =
-        shapeOf(getOperand(0)) == ArrayRef<int64_t>({kRows, kRouterLosses});
+    ArrayRef<int64_t> losses = shapeOf(getOperand(0));
+    bool hasParts = losses == ArrayRef<int64_t>({kRows, kRouterLosses}) ||
+                    losses == ArrayRef<int64_t>({kRows, kPreferenceLosses});
     if (!hasParts &&
         failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
       return failure();

@@ -47,6 +47,10 @@ def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_Parameter
     which are made once, for some of the rows after others, so that those of all
     never exist. What nobody reads is not computed.
 
+    Where something is made of the losses first, rows count by the gradient for
+    them: a frozen weight's dx is multiplied by it, and of another one logits are
+    made again, in a second op whose weights are multiplied by it.
+
     **Constraints:**
     - x is `rows x K x f32`; the weight is static [vocabulary, K]
     - targets are `rows x i32`, weights `rows x f32`
@@ -58,6 +62,44 @@ def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_Parameter
                        DefaultValuedAttr<F32Attr, "1.0f">:$scale,
                        DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Model_TensorType:$loss, Model_TensorType:$dx, Model_TensorType:$dweight);
+  let hasVerifier = 1;
+}
+
+def Model_PreferenceLossOp : Model_PlainOp<"preference_loss", [Pure, Model_Adjoint]> {
+  let summary = "the loss of pairs of answers, of which one is preferred";
+  let description = [{
+    Direct preference optimisation (Rafailov et al., 2023). `losses` are those that
+    `model.cross_entropy` makes of rows whose weights are 1 where a token of a chosen
+    answer follows, -1 where one of a rejected answer does, and else 0. A pair begins at
+    each row whose first number in `preferences` is not 0, and ends before the next one. With
+    c and r the log-probabilities of its two answers, the sums over its rows, and w, beta, c' and
+    r' the numbers of its first row, `z = beta * ((c - c') - (r - r'))` and its loss is
+    `w * -log(sigmoid(z))`.
+
+    `results` are, in the first row of a pair, w times: its loss without w, the rewards
+    `beta * (c - c')` and `beta * (r - r')`, z, whether z is above 0, c, and r; and 0 in
+    all other rows. `gradient` is that of the sum of the first column for `losses`,
+    `w * beta * sigmoid(-z)` in all rows of a pair.
+
+    **Constraints:**
+    - losses are `rows x f32`, and so are weights and the gradient
+    - preferences are `rows x 4 x f32`, results `rows x 7 x f32`
+  }];
+  let arguments = (ins Model_TensorType:$losses, Model_TensorType:$weights,
+                       Model_TensorType:$preferences);
+  let results = (outs Model_TensorType:$results, Model_TensorType:$gradient);
+  let hasVerifier = 1;
+}
+
+def Model_WeighRowsOp : Model_PlainOp<"weigh_rows"> {
+  let summary = "x[r] times the factor of row r";
+  let description = [{
+    **Constraints:**
+    - x is `rows x f32` or `rows x K x f32`, and the result has its type
+    - factors are `rows x f32`
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$factors);
+  let results = (outs Model_TensorType:$result);
   let hasVerifier = 1;
 }
 

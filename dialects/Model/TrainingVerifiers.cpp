@@ -60,6 +60,29 @@ LogicalResult CrossEntropyOp::verify() {
   return expectValue(*this, "dweight", getDweight(), weight);
 }
 
+LogicalResult PreferenceLossOp::verify() {
+  if (failed(expectValue(*this, "losses", getLosses(), {kRows})) ||
+      failed(expectValue(*this, "weights", getWeights(), {kRows})) ||
+      failed(expectValue(*this, "preferences", getPreferences(),
+                         {kRows, kPreferenceNumbers})) ||
+      failed(expectValue(*this, "results", getResults(),
+                         {kRows, kPreferenceLosses})))
+    return failure();
+  return expectValue(*this, "the gradient", getGradient(), {kRows});
+}
+
+LogicalResult WeighRowsOp::verify() {
+  ArrayRef<int64_t> x = shapeOf(getX());
+  if (x.empty() || x.size() > 2 || x[0] != kRows ||
+      (x.size() == 2 && isSymbol(x[1])))
+    return emitOpError() << "x has shape " << text(x)
+                         << ", expected [rows] or [rows, width]";
+  if (failed(expectFloat32(*this, "x", getX())) ||
+      failed(expectValue(*this, "factors", getFactors(), {kRows})))
+    return failure();
+  return expectTypeOf(*this, "the result", getResult(), "x", getX());
+}
+
 LogicalResult ReindexOp::verify() {
   auto program = (*this)->getParentOfType<ProgramOp>();
   if (program && !program.getTraining())

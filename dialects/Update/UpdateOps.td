@@ -45,6 +45,12 @@ def Update_Dialect : Dialect {
     are `unscaled`.
 
     A step whose loss or gradients are not finite changes nothing.
+
+    States are F32, unless the rule gives one a format of blocks (`update.format`),
+    in which it is kept as codes of 8 bits and a scale for each block. A state of
+    the type `tensor<?x1xf32>` has a number for each row of the parameter, one of
+    `tensor<1x?xf32>` for each column; sums along a dimension make such vectors, and
+    maps spread them over the matrices beside which they read them.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -52,14 +58,19 @@ def Update_Dialect : Dialect {
 class Update_Op<string mnemonic, list<Trait> traits = []> : Op<Update_Dialect, mnemonic, traits>;
 
 /// A matrix of any size.
-def Update_Tensor : Type<CPred<"::baton::update::isWhole($_self)">, "tensor<?x?xf32>">,
-                    BuildableType<"::baton::update::wholeType($_builder.getContext())">;
+def Update_Whole : Type<CPred<"::baton::update::isWhole($_self)">, "tensor<?x?xf32>">,
+                   BuildableType<"::baton::update::wholeType($_builder.getContext())">;
+
+/// A matrix, or a number for each of its rows or columns.
+def Update_Tensor : Type<CPred<"::baton::update::isTensor($_self)">,
+                         "tensor<?x?xf32>, tensor<?x1xf32> or tensor<1x?xf32>">;
 
 //===----------------------------------------------------------------------===//
 // Rules and groups
 //===----------------------------------------------------------------------===//
 
-def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock]> {
+def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock,
+                                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "how a parameter and its states change";
   let description = [{
     The arguments are the parameter, its gradient and the states, in that order;
@@ -68,22 +79,85 @@ def Update_RuleOp : Update_Op<"rule", [Symbol, IsolatedFromAbove, SingleBlock]> 
     gradient is what steps have added up, neither clipped nor divided by the scale of
     losses: of what is no loss's.
 
+    `formats` names the `update.format` that a state is kept in. Maps and sums
+    read the numbers that its codes stand for. The map that makes its new value
+    goes through the tensor block by block, and every reader behind that map
+    finds what the new codes stand for.
+
     **Constraints:**
-    - there is one argument more than the parameter and one for each state, all tensor<?x?xf32>
+    - there is one argument more than the parameter and one for each state; parameter and gradient are tensor<?x?xf32>, states that or tensor<?x1xf32> or tensor<1x?xf32>
     - states have different names, which are not empty
     - ends in `update.return`; other ops are those of update, and such ops of arith and math that compute one number from numbers
     - a number has one default wherever it stands
+    - formats are of states of tensor<?x?xf32>, exist, and have blocks of one shape; with `wide` a multiple of 16 rows
+    - what has a format is no operand of a product
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DefaultValuedAttr<StrArrayAttr, "{}">:$states,
-                       UnitAttr:$wide, UnitAttr:$unscaled);
+                       OptionalAttr<DictionaryAttr>:$formats, UnitAttr:$wide, UnitAttr:$unscaled);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name (`states` $states^)? (`wide` $wide^)? (`unscaled` $unscaled^)? attr-dict-with-keyword $body";
+  let assemblyFormat = [{
+    $sym_name (`states` $states^)? (`formats` $formats^)? (`wide` $wide^)? (`unscaled` $unscaled^)?
+    attr-dict-with-keyword $body
+  }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getParameter() { return getBody().getArgument(0); }
     ::mlir::BlockArgument getGradient() { return getBody().getArgument(1); }
     ::baton::update::ReturnOp getReturn();
+    /// The state that a value is, before the step or after it; none of others.
+    std::optional<unsigned> getState(::mlir::Value value);
+    /// The format in which a value is kept, null of F32.
+    ::baton::update::FormatOp getFormat(::mlir::Value value);
+    /// Any of its formats, all of which have the same blocks; null without one.
+    ::baton::update::FormatOp getAnyFormat();
+  }];
+}
+
+def Update_FormatOp : Update_Op<"format", [Symbol, IsolatedFromAbove]> {
+  let summary = "how numbers are kept as codes of 8 bits, with a scale for each block";
+  let description = [{
+    ```mlir
+    // Signed codes, evenly apart.
+    update.format @linear codes i8 blocks [32, 32] scale (%largest) {
+      %most = arith.constant 127.0 : f32
+      %scale = arith.divf %largest, %most : f32
+      update.yield %scale
+    } encode (%value, %scale) {
+      %code = arith.divf %value, %scale : f32
+      update.yield %code
+    } decode (%code, %scale) {
+      %value = arith.mulf %code, %scale : f32
+      update.yield %value
+    }
+    ```
+
+    A matrix is cut into blocks of so many rows and columns, in every layer, and
+    for every expert, from its first element on; at its ends they are smaller. A
+    vector is a matrix of one row. `scale` makes a block's scale of the largest
+    magnitude in it, `encode` a code of each number, `decode` a number of each
+    code. What `encode` yields is rounded to the nearest integer, of two the even
+    one, and then to the nearest that `codes` has: those from -128 to 127 of `i8`,
+    from 0 to 255 of `ui8`. What is no number becomes the least of them. Codes of a
+    block whose scale is 0 are 0. A state begins with codes and scales of 0.
+
+    **Constraints:**
+    - codes are i8 or ui8
+    - blocks have two extents, of at least one row, and of a multiple of 16 columns
+    - regions yield one f32 each; their ops are those of arith and math that compute one number from numbers
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$codes, DenseI64ArrayAttr:$blocks);
+  let regions = (region SizedRegion<1>:$scale, SizedRegion<1>:$encode, SizedRegion<1>:$decode);
+  let assemblyFormat = [{
+    $sym_name `codes` $codes `blocks` $blocks `scale` custom<Elements>($scale)
+    `encode` custom<Elements>($encode) `decode` custom<Elements>($decode) attr-dict
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    int64_t getBlockRows() { return getBlocks()[0]; }
+    int64_t getBlockColumns() { return getBlocks()[1]; }
+    bool isUnsigned() { return getCodes().isUnsignedInteger(); }
   }];
 }
 
@@ -93,11 +167,11 @@ def Update_ReturnOp : Update_Op<"return", [HasParent<"RuleOp">, Pure, Terminator
     They are written where the old ones lie.
 
     **Constraints:**
-    - there is a value for the parameter and each state; each is a result of a map, all different
+    - there is a value for the parameter and each state, of its type; each is a result of a map, all different
     - no op after that map reads the old value
   }];
   let arguments = (ins Variadic<Update_Tensor>:$values);
-  let assemblyFormat = "$values attr-dict";
+  let assemblyFormat = "custom<Tensors>($values, type($values)) attr-dict";
   let hasVerifier = 1;
 }
 
@@ -150,7 +224,7 @@ def Update_ExtentOp : Update_Op<"extent", [Pure]> {
     **Constraints:**
     - the dimension is 0 or 1
   }];
-  let arguments = (ins Update_Tensor:$tensor, I64Attr:$dimension);
+  let arguments = (ins Update_Whole:$tensor, I64Attr:$dimension);
   let results = (outs F32:$result);
   let assemblyFormat = "$tensor `,` $dimension attr-dict";
   let hasVerifier = 1;
@@ -160,8 +234,9 @@ def Update_ExtentOp : Update_Op<"extent", [Pure]> {
 // Whole tensors
 //===----------------------------------------------------------------------===//
 
-class Update_Pass<string mnemonic> : Update_Op<mnemonic, [Pure, SingleBlock]> {
-  let arguments = (ins Variadic<Update_Tensor>:$inputs);
+class Update_Pass<string mnemonic, dag attributes = (ins)>
+    : Update_Op<mnemonic, [Pure, SingleBlock]> {
+  let arguments = !con((ins Variadic<Update_Tensor>:$inputs), attributes);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -174,7 +249,17 @@ def Update_MapOp : Update_Pass<"map"> {
   let summary = "computes tensors, element by element";
   let description = [{
     The region gets an element of each input; what it yields are elements of the
-    results. Numbers of the rule are seen from inside.
+    results. Numbers of the rule are seen from inside. Inputs of another type than
+    tensor<?x?xf32> say so; those that have one row, or one column, have the same
+    element for all of a dimension that another input has. Results have one row, or
+    one column, if all inputs do.
+
+    ```mlir
+    %u = update.map (%g = %gradient, %r = %row : tensor<?x1xf32>) {
+      %scaled = arith.mulf %g, %r : f32
+      update.yield %scaled
+    }
+    ```
 
     **Constraints:**
     - reads at least one tensor and makes at least one
@@ -184,20 +269,30 @@ def Update_MapOp : Update_Pass<"map"> {
   let results = (outs Variadic<Update_Tensor>:$results);
 }
 
-def Update_SumOp : Update_Pass<"sum"> {
+def Update_SumOp : Update_Pass<"sum", (ins OptionalAttr<I64Attr>:$dimension)> {
   let summary = "adds up what a region computes of every element";
   let description = [{
-    In one order for each shape, whatever the number of workers.
+    In one order for each shape, whatever the number of workers. With `dimension`
+    1 the columns of each row are added up, and there is a result for each row,
+    tensor<?x1xf32>; with 0 the rows of each column, tensor<1x?xf32>.
+
+    ```mlir
+    %row = update.sum (%g = %gradient) dimension 1 {
+      %square = arith.mulf %g, %g : f32
+      update.yield %square
+    }
+    ```
 
     **Constraints:**
+    - the dimension is 0 or 1, and all inputs are tensor<?x?xf32> then
     - reads at least one tensor and makes at least one number
     - the region's arguments are f32, one for each input; it yields an f32 for each result
     - ops are those of arith and math that compute one number from numbers
   }];
-  let results = (outs Variadic<F32>:$results);
+  let results = (outs Variadic<AnyTypeOf<[F32, Update_Tensor]>>:$results);
 }
 
-def Update_YieldOp : Update_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "SumOp"]>]> {
+def Update_YieldOp : Update_Op<"yield", [Pure, Terminator, ParentOneOf<["MapOp", "SumOp", "FormatOp"]>]> {
   let summary = "what a region makes of one element";
   let arguments = (ins Variadic<F32>:$values);
   let assemblyFormat = "$values attr-dict";
@@ -209,9 +304,9 @@ def Update_ProductOp : Update_Op<"product", [Pure]> {
     **Constraints:**
     - the operands are not the gradient, which only maps and sums scale
   }];
-  let arguments = (ins Update_Tensor:$left, Update_Tensor:$right,
+  let arguments = (ins Update_Whole:$left, Update_Whole:$right,
                        UnitAttr:$transpose_left, UnitAttr:$transpose_right);
-  let results = (outs Update_Tensor:$result);
+  let results = (outs Update_Whole:$result);
   let assemblyFormat = [{
     $left (`transposed` $transpose_left^)? `,` $right (`transposed` $transpose_right^)? attr-dict
   }];

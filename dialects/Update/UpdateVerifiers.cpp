@@ -73,8 +73,38 @@ static LogicalResult verifyPass(Operation *op) {
   return success();
 }
 
-LogicalResult MapOp::verifyRegions() { return verifyPass(*this); }
-LogicalResult SumOp::verifyRegions() { return verifyPass(*this); }
+LogicalResult MapOp::verifyRegions() {
+  if (failed(verifyPass(*this)))
+    return failure();
+  Type expected = mapType(getContext(), getOperandTypes());
+  for (Type type : getResultTypes())
+    if (type != expected)
+      return emitOpError() << "makes " << type << " of its inputs, expected "
+                           << expected;
+  return success();
+}
+
+LogicalResult SumOp::verifyRegions() {
+  if (failed(verifyPass(*this)))
+    return failure();
+  if (!getDimension()) {
+    if (llvm::all_of(getResultTypes(), [](Type type) { return type.isF32(); }))
+      return success();
+    return emitOpError() << "makes tensors, expected numbers without a "
+                            "dimension";
+  }
+  int64_t dimension = *getDimension();
+  if (dimension != 0 && dimension != 1)
+    return emitOpError() << "dimension is " << dimension << ", expected 0 or 1";
+  if (!llvm::all_of(getOperandTypes(), isWhole))
+    return emitOpError() << "adds up along a dimension, expected inputs of "
+                         << wholeType(getContext());
+  Type expected = tensorType(getContext(), dimension != 0, dimension == 0);
+  for (Type type : getResultTypes())
+    if (type != expected)
+      return emitOpError() << "makes " << type << ", expected " << expected;
+  return success();
+}
 
 LogicalResult ProductOp::verify() {
   auto rule = (*this)->getParentOfType<RuleOp>();
@@ -82,6 +112,87 @@ LogicalResult ProductOp::verify() {
     if (rule && operand == Value(rule.getGradient()))
       return emitOpError() << "multiplies the gradient, which only maps and "
                               "sums scale; multiply a map's result";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Formats
+//===----------------------------------------------------------------------===//
+
+LogicalResult FormatOp::verify() {
+  if (!getCodes().isSignlessInteger(8) && !getCodes().isUnsignedInteger(8))
+    return emitOpError() << "codes are " << getCodes()
+                         << ", expected i8 or ui8";
+  if (getBlocks().size() != 2 || getBlockRows() < 1 || getBlockColumns() < 1 ||
+      getBlockColumns() % 16)
+    return emitOpError() << "blocks are [" << getBlocks()
+                         << "], expected rows, and a multiple of 16 columns";
+  return success();
+}
+
+LogicalResult FormatOp::verifyRegions() {
+  struct Part {
+    StringRef name;
+    Region &region;
+    unsigned arguments;
+  };
+  for (const Part &part :
+       {Part{"scale", getScale(), 1}, Part{"encode", getEncode(), 2},
+        Part{"decode", getDecode(), 2}}) {
+    Block &block = part.region.front();
+    auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+    if (block.getNumArguments() != part.arguments || !yield ||
+        yield.getNumOperands() != 1)
+      return emitOpError() << part.name << " takes " << block.getNumArguments()
+                           << " numbers, expected " << part.arguments
+                           << ", of which it yields one";
+    for (Operation &inner : block.without_terminator())
+      if (!isNumeric(inner))
+        return inner.emitOpError()
+               << "may not stand in " << getOperationName()
+               << ": it is none of arith or math that computes one number from "
+                  "numbers";
+  }
+  return success();
+}
+
+LogicalResult RuleOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  std::optional<DictionaryAttr> formats = getFormats();
+  if (!formats)
+    return success();
+  FormatOp first;
+  for (NamedAttribute entry : *formats) {
+    if (!llvm::is_contained(getStates(), Attribute(entry.getName())))
+      return emitOpError() << "gives a format to " << entry.getName()
+                           << ", which is none of its states";
+    for (auto [state, argument] :
+         llvm::zip_equal(getStates(), getBody().getArguments().drop_front(2)))
+      if (state == Attribute(entry.getName()) && !isWhole(argument.getType()))
+        return emitOpError() << "gives a format to " << entry.getName()
+                             << ", which is " << argument.getType();
+    auto name = dyn_cast<FlatSymbolRefAttr>(entry.getValue());
+    auto format = name ? symbols.lookupNearestSymbolFrom<FormatOp>(*this, name)
+                       : FormatOp();
+    if (!format)
+      return emitOpError() << "keeps " << entry.getName() << " as "
+                           << entry.getValue()
+                           << ", and there is no update.format of that name";
+    if (first && format.getBlocks() != first.getBlocks())
+      return emitOpError() << "has formats of different blocks, ["
+                           << first.getBlocks() << "] and ["
+                           << format.getBlocks() << "]";
+    if (getWide() && format.getBlockRows() % 16)
+      return emitOpError() << "is wide, and blocks of " << name << " have "
+                           << format.getBlockRows()
+                           << " rows, expected a multiple of 16";
+    first = format;
+  }
+  for (auto product : getBody().getOps<ProductOp>())
+    for (Value operand : product.getOperands())
+      if (getFormat(operand))
+        return product.emitOpError()
+               << "multiplies a state that is kept in a format, which only "
+                  "maps and sums read; multiply a map's result";
   return success();
 }
 
@@ -108,6 +219,9 @@ LogicalResult ReturnOp::verify() {
     if (number >= rule.getBody().getNumArguments())
       continue;
     BlockArgument old = rule.getBody().getArgument(number);
+    if (value.getType() != old.getType())
+      return emitOpError() << "value " << i << " is " << value.getType()
+                           << ", expected " << old.getType();
     for (Operation *user : old.getUsers())
       if (map->isBeforeInBlock(user))
         return user->emitOpError()
@@ -126,11 +240,14 @@ LogicalResult RuleOp::verify() {
       return emitOpError() << "state \"" << state.getValue()
                            << "\" has no name or one that another has";
   if (block.getNumArguments() != 2 + getStates().size() ||
-      !llvm::all_of(block.getArgumentTypes(), isWhole))
+      !isWhole(getParameter().getType()) || !isWhole(getGradient().getType()) ||
+      !llvm::all_of(block.getArgumentTypes(), isTensor))
     return emitOpError() << "takes " << block.getNumArguments()
                          << " arguments, expected the parameter, its gradient "
                             "and "
-                         << getStates().size() << " states, of tensor<?x?xf32>";
+                         << getStates().size()
+                         << " states, of tensor<?x?xf32>, or for states "
+                            "tensor<?x1xf32> or tensor<1x?xf32>";
   return success();
 }
 

@@ -18,16 +18,16 @@ static constexpr int64_t kBlockElements = 16384, kBlockColumns = 1024;
 /// Blocks begin on a cache line.
 static constexpr int64_t kAligned = 16;
 
-static int64_t blockSize(int64_t elements) {
+static int64_t blockSize(int64_t elements, int64_t unit) {
   int64_t size = llvm::alignTo(ceilDiv(elements, kFewestBlocks), kAligned);
-  return size <= kBlockColumns
-             ? size
-             : std::min<int64_t>(kBlockElements,
-                                 llvm::alignTo(size, kBlockColumns));
+  if (size > kBlockColumns)
+    size =
+        std::min<int64_t>(kBlockElements, llvm::alignTo(size, kBlockColumns));
+  return llvm::alignTo(size, unit);
 }
 
-Blocks::Blocks(int64_t elements)
-    : elements(elements), size(blockSize(elements)),
+Blocks::Blocks(int64_t elements, CutUnit unit)
+    : elements(elements), size(blockSize(elements, unit.elements)),
       columns(std::min(size, kBlockColumns)), count(ceilDiv(elements, size)) {}
 
 /// Of so many indices every rank has the next ones.
@@ -41,25 +41,46 @@ static DictionaryAttr cut(int64_t extent, ArrayAttr axes,
   return shard.getDictionary(axes.getContext());
 }
 
-void Shard::describe(NamedAttrList &description,
-                     ArrayRef<int64_t> shape) const {
+void Shard::describe(NamedAttrList &description, ArrayRef<int64_t> shape,
+                     int64_t granularity, ArrayAttr outer) const {
   Builder builder(axes.getContext());
   SmallVector<int64_t> units;
   for (int64_t rank = 0; rank < ranks; ++rank)
     units.push_back(std::clamp<int64_t>(blocks.count - rank * count, 0, count));
   SmallVector<Attribute> shards;
-  if (trainable->shards)
-    llvm::append_range(shards, shape.size() == 2 ? trainable->shards
-                                                 : trainable->ownShards);
+  if (outer)
+    llvm::append_range(shards, outer);
+  int64_t elements = 1;
+  for (int64_t extent : shape)
+    elements *= extent;
   shards.push_back(
-      cut(blocks.elements, axes,
+      cut(elements, axes,
           {builder.getNamedAttr("granularity",
-                                builder.getI64IntegerAttr(blocks.size)),
+                                builder.getI64IntegerAttr(granularity)),
            builder.getNamedAttr("units", builder.getI64ArrayAttr(units)),
            builder.getNamedAttr("flat", builder.getI64ArrayAttr(shape))}));
   description.set("shards", builder.getArrayAttr(shards));
-  description.set("shape", builder.getI64ArrayAttr({part()}));
+  description.set("shape", builder.getI64ArrayAttr({count * granularity}));
   description.set("layers", builder.getI64IntegerAttr(trainable->layers));
+}
+
+void Shard::describe(NamedAttrList &description,
+                     ArrayRef<int64_t> shape) const {
+  describe(description, shape, blocks.size,
+           shape.size() == 2 ? trainable->shards : trainable->ownShards);
+}
+
+View Shard::inRows(const View &view, int64_t columns) const {
+  MLIRContext *context = view.map.getContext();
+  AffineExpr row = getAffineDimExpr(0, context),
+             column = getAffineDimExpr(1, context);
+  View result = view;
+  result.type = view.type.withShape({part() / columns, columns});
+  // The part's elements lie behind one another.
+  result.map = view.map.compose(AffineMap::get(
+      2, 0, {getAffineConstantExpr(0, context), row * columns + column},
+      context));
+  return result;
 }
 
 View Shards::place(ArrayAttr axes, int64_t ranks, Location location) {
@@ -100,7 +121,7 @@ void Shards::add(Trainable &trainable, ArrayAttr axes, ArrayAttr groups,
   int64_t elements = 1;
   for (int64_t extent : shape)
     elements *= extent;
-  Blocks blocks(elements);
+  Blocks blocks(elements, trainable.unit);
   Shard &shard = shards.emplace_back(Shard{&trainable,
                                            axes,
                                            groups,

@@ -18,6 +18,11 @@
 // Rules that need whole tensors (products, sums) keep whole states, and their
 // gradients are gathered.
 //
+// States that are kept in blocks of a matrix (update.format) have a scale for
+// each of these, which is computed of all of it. So the Blocks of such a
+// parameter are whole rows of its rule's blocks: no rank has a part of one, and
+// codes and scales are those of a single rank.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_PASSES_COLLECTIVES_SHARDS_H
@@ -35,14 +40,20 @@ constexpr int64_t kPartElements = 16;
 
 struct Trainable;
 
+/// Elements that are not parted, and those of a row: of the matrix, or, where
+/// nothing says otherwise, 0.
+struct CutUnit {
+  int64_t elements = 1, columns = 0;
+};
+
 /// How the elements of one layer of a tensor are cut for norms: in blocks of
 /// `size` elements, the last one shorter, which are rows of `columns`. It
-/// depends on the tensor alone, so that norms have the same bits however many
-/// ranks have it.
+/// depends on the tensor and its rule alone, so that norms have the same bits
+/// however many ranks have it.
 struct Blocks {
   int64_t elements, size, columns, count;
 
-  explicit Blocks(int64_t elements);
+  Blocks(int64_t elements, CutUnit unit);
 };
 
 /// Of what ranks have only parts, beside the optimizer's states.
@@ -80,6 +91,13 @@ struct Shard {
   /// already, they are cut of that.
   void describe(mlir::NamedAttrList &description,
                 llvm::ArrayRef<int64_t> shape) const;
+  /// The same of what has so many elements for each block; `outer`, which may
+  /// be null, says how the parameter's part is cut, in these.
+  void describe(mlir::NamedAttrList &description, llvm::ArrayRef<int64_t> shape,
+                int64_t granularity, mlir::ArrayAttr outer) const;
+
+  /// The weight and the gradient as a matrix, with rows of so many columns.
+  View inRows(const View &view, int64_t columns) const;
 };
 
 /// A program's.

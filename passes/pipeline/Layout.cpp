@@ -51,7 +51,7 @@ bool Layout::isGradient(Value value) const {
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
-  if (isa<CrossEntropyOp, RouterLossOp>(op))
+  if (isa<CrossEntropyOp, PreferenceLossOp, RouterLossOp>(op))
     return cast<OpResult>(value).getResultNumber() > 0;
   return backward.contains(op) || isa<dist::LossGradientsOp>(op);
 }

@@ -52,30 +52,61 @@ static LogicalResult annotate(Operation *op, ArrayRef<PlacementAttr> operands,
   return success();
 }
 
-static LogicalResult expand(CrossEntropyOp op, MeshOp mesh) {
+namespace {
+/// What ranks find out about logits together.
+struct Statistics {
+  LogitMaximumOp maximum;
+  LogitSumsOp sums;
+
+  /// Whether they are those of an op's logits and targets.
+  bool areOf(CrossEntropyOp op) {
+    return sums.getX() == op.getX() && sums.getWeight() == op.getWeight() &&
+           sums.getTargets() == op.getTargets() &&
+           sums.getScaleAttr() == op.getScaleAttr() &&
+           sums.getSoftcapAttr() == op.getSoftcapAttr();
+  }
+};
+} // namespace
+
+/// `known`: of the ops before, in the order of the program.
+static LogicalResult expand(CrossEntropyOp op, MeshOp mesh,
+                            SmallVectorImpl<Statistics> &known) {
   SmallVector<PlacementAttr> read = readPlacements(op);
   PlacementAttr x = read[0], weight = read[1], targets = read[2],
                 weights = read[3];
   OpBuilder builder(op);
   Location location = op.getLoc();
   auto rows = cast<StepTensorType>(op.getLoss().getType());
-  auto maximum =
-      builder.create<LogitMaximumOp>(location, rows, op.getX(), op.getWeight(),
-                                     op.getScaleAttr(), op.getSoftcapAttr());
-  if (failed(annotate(maximum, {x, weight}, {}, mesh)))
-    return failure();
-  PlacementAttr row = dist::placementOf(maximum.getResult());
-  auto sums = builder.create<LogitSumsOp>(
-      location, rows.withShape({kRows, 2}), op.getX(), op.getWeight(),
-      op.getTargets(), maximum, op.getScaleAttr(), op.getSoftcapAttr());
-  if (failed(annotate(sums, {x, weight, targets, row}, {}, mesh)))
-    return failure();
-  PlacementAttr pair = dist::placementOf(sums.getResult());
-  auto losses =
-      builder.create<LossesOp>(location, rows, maximum, sums, op.getWeights());
-  if (failed(annotate(losses, {row, pair, weights},
-                      dist::placementOf(op.getLoss()), mesh)))
-    return failure();
+  // Rows that count otherwise have the same logits.
+  auto *found =
+      llvm::find_if(known, [&](Statistics &one) { return one.areOf(op); });
+  if (found == known.end()) {
+    auto maximum = builder.create<LogitMaximumOp>(
+        location, rows, op.getX(), op.getWeight(), op.getScaleAttr(),
+        op.getSoftcapAttr());
+    if (failed(annotate(maximum, {x, weight}, {}, mesh)))
+      return failure();
+    auto sums = builder.create<LogitSumsOp>(
+        location, rows.withShape({kRows, 2}), op.getX(), op.getWeight(),
+        op.getTargets(), maximum, op.getScaleAttr(), op.getSoftcapAttr());
+    if (failed(annotate(
+            sums, {x, weight, targets, dist::placementOf(maximum.getResult())},
+            {}, mesh)))
+      return failure();
+    known.push_back({maximum, sums});
+    found = std::prev(known.end());
+  }
+  auto [maximum, sums] = *found;
+  PlacementAttr row = dist::placementOf(maximum.getResult()),
+                pair = dist::placementOf(sums.getResult());
+  if (!op.getLoss().use_empty()) {
+    auto losses = builder.create<LossesOp>(location, rows, maximum, sums,
+                                           op.getWeights());
+    if (failed(annotate(losses, {row, pair, weights},
+                        dist::placementOf(op.getLoss()), mesh)))
+      return failure();
+    op.getLoss().replaceAllUsesWith(losses);
+  }
   auto gradients = builder.create<LossGradientsOp>(
       location, TypeRange({op.getDx().getType(), op.getDweight().getType()}),
       op.getX(), op.getWeight(), op.getTargets(), op.getWeights(), maximum,
@@ -85,7 +116,6 @@ static LogicalResult expand(CrossEntropyOp op, MeshOp mesh) {
           {dist::placementOf(op.getDx()), dist::placementOf(op.getDweight())},
           mesh)))
     return failure();
-  op.getLoss().replaceAllUsesWith(losses);
   op.getDx().replaceAllUsesWith(gradients.getDx());
   op.getDweight().replaceAllUsesWith(gradients.getDweight());
   if (gradients.use_empty())
@@ -100,8 +130,9 @@ LogicalResult baton::sharding::expandLosses(ProgramOp program, MeshOp mesh) {
     if (!readPlacements(op)[1].getDimensions()[0].isReplicate())
       ops.push_back(op);
   });
+  SmallVector<Statistics> known;
   for (CrossEntropyOp op : ops)
-    if (failed(expand(op, mesh)))
+    if (failed(expand(op, mesh, known)))
       return failure();
   return success();
 }

@@ -258,7 +258,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
         return signalPassFailure();
     // What they say is in the plans now.
     for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
-      if (isa<update::GroupOp, update::RuleOp, dist::MeshOp>(op))
+      if (isa<update::GroupOp, update::RuleOp, update::FormatOp, dist::MeshOp>(
+              op))
         op.erase();
   }
 
@@ -379,6 +380,12 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       program->setAttr("event.losses",
                        builder.getStrArrayAttr({"loss", "cross_entropy",
                                                 "balance_loss", "z_loss"}));
+    if (Training::countLosses(model) == model::kPreferenceLosses)
+      program->setAttr(
+          "event.losses",
+          builder.getStrArrayAttr({"loss", "rewards/chosen", "rewards/rejected",
+                                   "rewards/margins", "rewards/accuracies",
+                                   "logps/chosen", "logps/rejected"}));
     if (Attribute recompute = model->getAttr("model.recompute"))
       program->setAttr("event.recompute", recompute);
     if (Attribute adapter = model->getAttr(model::kAdapter))

@@ -86,7 +86,7 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
         [this](const Trainable &trainable) {
           update::GroupOp group =
               optimizer->groupOf(namesOf(trainable), trainable.rank());
-          return group && takesLayersTogether(optimizer->ruleOf(group));
+          return group && canBeCut(optimizer->ruleOf(group), trainable);
         });
   model.walk([&](model::ParameterOp op) {
     tiler.stack = op->getParentOfType<model::StackOp>();
@@ -118,7 +118,7 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
   Block &block = model.getBody().front();
   for (auto [name, argument] :
        llvm::zip(ArrayRef<StringRef>{"tokens", "positions", "targets",
-                                     "target_weights"},
+                                     "target_weights", "preferences"},
                  block.getArguments()))
     tiler.views[argument] = provided(name, typeOf(argument));
   auto vector = [&](int64_t count, Type element) {
@@ -160,6 +160,8 @@ Trainable &Training::trainable(Value value) {
                                         : "f32";
   auto type = typeOf(value).withElementType(builder.getF32Type());
   made.weight.type = type;
+  if (update::GroupOp group = optimizer->groupOf(namesOf(made), made.rank()))
+    made.unit = cutUnitOf(optimizer->ruleOf(group), made);
   std::optional<Kept> parts =
       rankSums ? rankSums->partsOf(made) : std::optional<Kept>();
   auto shaped = [&](StringRef name, StringRef role, StringAttr &storage,
@@ -347,7 +349,7 @@ View Training::squares(Location location) {
       continue;
     Trainable *trainable = found->second.get();
     const Shard *shard = trainable->shard;
-    Blocks blocks(elementsOf(trainable->gradient.type));
+    Blocks blocks(elementsOf(trainable->gradient.type), trainable->unit);
     int64_t layers = trainable->layers,
             count = shard ? shard->count : blocks.count;
     // Where a part is not kept by itself, a layer is all that was received, and
@@ -424,6 +426,8 @@ View Training::squares(Location location) {
 int64_t Training::countLosses(model::ProgramOp model) {
   int64_t losses = 1;
   model.walk([&](model::RouterLossOp) { losses = model::kRouterLosses; });
+  model.walk(
+      [&](model::PreferenceLossOp) { losses = model::kPreferenceLosses; });
   return losses;
 }
 
@@ -479,7 +483,7 @@ FailureOr<Training::Rules> Training::rules(Location location) {
       rules.parts[trainable.get()] = group;
       continue;
     }
-    auto &list = takesLayersTogether(optimizer->ruleOf(group))
+    auto &list = takesLayersTogether(optimizer->ruleOf(group), *trainable)
                      ? rules.together
                      : rules.apart[trainable->matrices()];
     list.push_back({trainable.get(), group});

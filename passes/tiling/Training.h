@@ -9,6 +9,7 @@
 #ifndef BATON_PASSES_TILING_TRAINING_H
 #define BATON_PASSES_TILING_TRAINING_H
 
+#include "passes/collectives/Shards.h"
 #include "passes/tiling/Tiler.h"
 
 #include "dialects/Dist/Dist.h"
@@ -26,7 +27,6 @@ namespace baton::tasks {
 
 class Optimizer;
 class RankSums;
-struct Shard;
 
 /// A parameter that training changes.
 struct Trainable {
@@ -66,6 +66,8 @@ struct Trainable {
   mlir::LocationAttr location;
   /// Whether a contribution to the gradient is there already.
   bool hasGradient = false;
+  /// What of a layer is cut for norms and between ranks.
+  CutUnit unit;
   /// What a rank updates of it; null for all.
   const Shard *shard = nullptr;
   /// Several layers' weights are there at once, each gathered while the layer
@@ -150,8 +152,8 @@ public:
   mlir::FailureOr<Rules> rules(mlir::Location location);
   /// Sums of squares of all gradients, parameter by parameter: [1, parameters].
   View squares(mlir::Location location);
-  /// How many losses a model's rows have: one, or several (model.router_loss),
-  /// of which the first is what is minimised.
+  /// How many losses a model's rows have: one, or several (model.router_loss,
+  /// model.preference_loss), of which the first is what is minimised.
   static int64_t countLosses(model::ProgramOp model);
   /// Numbers of the summary of so many.
   static int64_t summarySize(int64_t losses) { return 3 + losses; }

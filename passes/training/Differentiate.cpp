@@ -243,7 +243,7 @@ static bool readsFrozenOnly(Operation *op) {
 
 /// Whether a loss depends on any result, or the op is one.
 static bool hasGradient(Walk &walk, Operation *op) {
-  bool any = isa<CrossEntropyOp, RouterLossOp>(op);
+  bool any = isa<CrossEntropyOp, PreferenceLossOp, RouterLossOp>(op);
   for (Value result : op->getResults())
     any |= walk.gradient(result) != nullptr;
   return any;
@@ -428,8 +428,9 @@ LogicalResult Differentiator::walkStack(StackOp stack, Walk &outside) {
   return success();
 }
 
-/// Adjoints begin at a cross-entropy, and at what routers add to it, which have
-/// their losses' gradients already: those of nothing else.
+/// Adjoints begin at a cross-entropy, at what routers add to it, and at what is
+/// made of it for pairs of answers, which have their losses' gradients already:
+/// those of nothing else.
 static LogicalResult checkLoss(ProgramOp program) {
   SmallVector<CrossEntropyOp> losses;
   program.walk([&](CrossEntropyOp op) { losses.push_back(op); });
@@ -440,6 +441,8 @@ static LogicalResult checkLoss(ProgramOp program) {
   Value returned = end.getOperand(0);
   if (auto more = returned.getDefiningOp<RouterLossOp>())
     returned = more.getLoss();
+  else if (auto pairs = returned.getDefiningOp<PreferenceLossOp>())
+    returned = pairs.getLosses();
   if (losses.empty() || returned != losses[0].getLoss())
     return end.emitOpError() << "cannot be differentiated: it returns other "
                                 "losses than those of a model.cross_entropy";

@@ -39,10 +39,23 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
     Where attention is products, a `model.reindex` stands in the place of each
     `model.kv_append`, and masks get the positions.
 
+    With `preferences` losses are of pairs of answers, of which one is preferred; the
+    program takes the numbers of these pairs:
+    ```mlir
+    ^bb0(%tokens, %positions, %targets, %weights, %preferences: !model.tensor<rows x 4 x f32>):
+      ...
+      %loss, %dx, %dw = model.cross_entropy %x, %w, %targets, %weights
+      %losses, %gradient = model.preference_loss %loss, %weights, %preferences
+      model.return %losses
+    ```
+
     Refused: attention over what is no state as it is, products that sum over
     positions of which no mask hides other sequences, linears that have norms or
     activations already, and logits that no linear without a bias makes.
   }];
+  let options = [
+    Option<"preferences", "preferences", "bool", "false", "Losses of pairs of answers">,
+  ];
 }
 
 def LowRankAdapters : Pass<"low-rank-adapters", "::mlir::ModuleOp"> {
@@ -159,7 +172,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     others leave is saved for; but for `model.cross_entropy`'s, which has both
     where its logits are.
 
-    Gradients begin at `model.cross_entropy`, and at a `model.router_loss` that adds to it.
+    Gradients begin at `model.cross_entropy`, at a `model.router_loss` that adds to it, and at
+    a `model.preference_loss` of it.
 
     Refused: ops without an adjoint, values from outside of a stack that its
     pattern would have to differentiate, slices that leave out a part.

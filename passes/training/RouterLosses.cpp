@@ -62,6 +62,11 @@ static std::string nameOf(RouteOp route) {
 /// are alike.
 LogicalResult Adder::check() {
   auto end = cast<ReturnOp>(program.getBody().front().getTerminator());
+  if (end.getOperand(0).getDefiningOp<PreferenceLossOp>())
+    return end.emitOpError()
+           << "gets no losses of routers: its loss is of pairs of answers "
+              "(--loss=dpo); --router-aux-loss=0 leaves out the one that the "
+              "config asks for";
   loss = end.getOperand(0).getDefiningOp<CrossEntropyOp>();
   if (!loss)
     return end.emitOpError() << "gets no losses of routers: it returns other "

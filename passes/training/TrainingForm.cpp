@@ -20,8 +20,8 @@ namespace {
 /// Rewrites one program.
 class Former {
 public:
-  explicit Former(ProgramOp program)
-      : program(program), rewriter(program.getContext()) {}
+  Former(ProgramOp program, bool prefers)
+      : program(program), prefers(prefers), rewriter(program.getContext()) {}
 
   LogicalResult run();
 
@@ -35,8 +35,10 @@ private:
   LogicalResult returnLoss();
 
   ProgramOp program;
+  /// Whether losses are of pairs of answers.
+  const bool prefers;
   IRRewriter rewriter;
-  Value tokens, positions, targets, weights;
+  Value tokens, positions, targets, weights, preferences;
 };
 
 } // namespace
@@ -50,6 +52,9 @@ void Former::addArguments() {
   targets = block.addArgument(indices, location);
   weights = block.addArgument(
       typeOf(tokens).withElementType(rewriter.getF32Type()), location);
+  if (prefers)
+    preferences = block.addArgument(
+        typeOf(weights).withShape({kRows, kPreferenceNumbers}), location);
   program.setTraining(true);
 }
 
@@ -201,6 +206,14 @@ LogicalResult Former::returnLoss() {
       linear.getX(), linear.getWeight(), targets, weights,
       rewriter.getF32FloatAttr(scale), rewriter.getF32FloatAttr(softcap));
   end.getOperandsMutable().assign(loss.getLoss());
+  if (prefers) {
+    StepTensorType rows = typeOf(weights);
+    auto preferred = rewriter.create<PreferenceLossOp>(
+        NameLoc::get(rewriter.getStringAttr("preference")),
+        TypeRange({rows.withShape({kRows, kPreferenceLosses}), rows}),
+        loss.getLoss(), weights, preferences);
+    end.getOperandsMutable().assign(preferred.getResults());
+  }
   // From the old logits inwards.
   for (Operation &op : llvm::make_early_inc_range(
            llvm::reverse(program.getBody().front().getOperations())))
@@ -228,11 +241,19 @@ LogicalResult Former::run() {
 
 namespace {
 struct TrainingForm : baton::training::impl::TrainingFormBase<TrainingForm> {
+  using TrainingFormBase::TrainingFormBase;
+
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
-      if (program.getTraining())
+      if (program.getTraining()) {
+        if (preferences && program.all<PreferenceLossOp>().empty()) {
+          program.emitOpError() << "is in training form already, and its loss "
+                                   "is not of pairs of answers";
+          return signalPassFailure();
+        }
         continue;
-      if (failed(Former(program).run()))
+      }
+      if (failed(Former(program, preferences).run()))
         return signalPassFailure();
     }
   }

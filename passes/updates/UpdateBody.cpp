@@ -4,6 +4,12 @@
 // masked rest: so sums have one order, which no compiler has to be asked for.
 // What needs no order is an scf.parallel, which devices deal out.
 //
+// A map whose results are kept in blocks goes through each block twice. The
+// first time it computes what it needs to know the largest magnitude, and so
+// the scale; the second time all of it, which it writes. Computing twice is
+// cheaper than memory: what a block reads stays in the first cache, and every
+// byte of the states crosses the bus once each way.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/updates/UpdateBody.h"
@@ -13,6 +19,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace baton;
@@ -54,6 +62,15 @@ Value UpdateBody::argument(const BodyArgument &argument) {
                       argument.view.type.getElementType(),
                       StridedLayoutAttr::get(context, 0, strides)),
       location);
+}
+
+UpdateBody::Tile UpdateBody::tile(const BodyArgument &given) {
+  Tile tile = {
+      argument(given), given.scales, {}, given.hasRows, given.hasColumns};
+  if (given.scales)
+    tile.scales = argument({given.name + ".scale", given.scales->view,
+                            given.scales->box, given.read, given.written});
+  return tile;
 }
 
 Value UpdateBody::index(int64_t value) {
@@ -122,17 +139,22 @@ void UpdateBody::prepare(Region &region) {
 //===----------------------------------------------------------------------===//
 
 UpdateBody::Values UpdateBody::elements(OpBuilder &at, Region &region,
-                                        ArrayRef<Value> inputs) {
+                                        ArrayRef<Value> inputs, Needed needed) {
   IRMapping mapping;
   Block &from = region.front();
   for (auto [argument, input] : llvm::zip_equal(from.getArguments(), inputs))
-    mapping.map(argument, input);
+    if (input)
+      mapping.map(argument, input);
   auto vectorized = [&](Value value) {
     Value inside = mapping.lookupOrNull(value);
     return inside ? inside : spreads.lookup(made.lookup(value));
   };
+  auto isNeeded = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    return !needed || !op || op->getBlock() != &from || needed(*op);
+  };
   for (Operation &op : from.without_terminator()) {
-    if (isa<arith::ConstantOp>(op))
+    if (isa<arith::ConstantOp>(op) || (needed && !needed(op)))
       continue;
     IRMapping operands;
     for (Value operand : op.getOperands())
@@ -144,28 +166,111 @@ UpdateBody::Values UpdateBody::elements(OpBuilder &at, Region &region,
   }
   Values results;
   for (Value value : from.getTerminator()->getOperands())
-    results.push_back(vectorized(value));
+    results.push_back(isNeeded(value) ? vectorized(value) : Value());
   return results;
 }
 
-UpdateBody::Values UpdateBody::loadAll(OpBuilder &at, ArrayRef<Value> tiles,
-                                       Value row, Value column, Value mask) {
+Value UpdateBody::splat(OpBuilder &at, Type element, double value) {
+  return at.create<arith::ConstantOp>(
+      location,
+      DenseElementsAttr::get(vectorOf(element),
+                             Attribute(at.getFloatAttr(element, value))));
+}
+
+Value UpdateBody::loadScale(OpBuilder &at, const Tile &tile, Value row,
+                            Value column) {
+  auto ofBlock = [&](Value place, int64_t extent) -> Value {
+    return at.create<arith::DivUIOp>(
+        location, place, at.create<arith::ConstantIndexOp>(location, extent));
+  };
+  Value scale = at.create<memref::LoadOp>(
+      location, tile.scales,
+      ValueRange{ofBlock(row, tile.stored->rows),
+                 ofBlock(column, tile.stored->columns)});
+  return at.create<vector::BroadcastOp>(location, vectorOf(scale.getType()),
+                                        scale);
+}
+
+UpdateBody::Values UpdateBody::loadAll(OpBuilder &at, ArrayRef<Tile> tiles,
+                                       Value row, Value column, Value mask,
+                                       ArrayRef<Value> scales) {
   Values values;
-  Value zero = mask ? Value(at.create<arith::ConstantOp>(
-                          location, at.getZeroAttr(vectorOf(at.getF32Type()))))
-                    : Value();
-  for (Value tile : tiles) {
+  for (auto [i, tile] : llvm::enumerate(tiles)) {
     VectorType type =
-        vectorOf(cast<MemRefType>(tile.getType()).getElementType());
-    ValueRange place{row, column};
-    values.push_back(
-        mask ? at.create<vector::MaskedLoadOp>(location, type, tile, place,
-                                               mask, zero)
-                   .getResult()
-             : at.create<vector::LoadOp>(location, type, tile, place)
-                   .getResult());
+        vectorOf(cast<MemRefType>(tile.memory.getType()).getElementType());
+    Value zero = at.create<arith::ConstantIndexOp>(location, 0);
+    SmallVector<Value> place = {tile.hasRows ? row : zero,
+                                tile.hasColumns ? column : zero};
+    if (!tile.hasColumns) {
+      Value number = at.create<memref::LoadOp>(location, tile.memory, place);
+      values.push_back(at.create<vector::BroadcastOp>(location, type, number));
+      continue;
+    }
+    Value value;
+    if (mask) {
+      Value none = at.create<arith::ConstantOp>(location, at.getZeroAttr(type));
+      value = at.create<vector::MaskedLoadOp>(location, type, tile.memory,
+                                              place, mask, none);
+    } else {
+      value = at.create<vector::LoadOp>(location, type, tile.memory, place);
+    }
+    if (tile.stored) {
+      // A vector lies in one block, which has a multiple of kLanes columns.
+      update::FormatOp format = tile.stored->format;
+      Type real = vectorOf(at.getF32Type());
+      Value code =
+          format.isUnsigned()
+              ? at.create<arith::UIToFPOp>(location, real, value).getResult()
+              : at.create<arith::SIToFPOp>(location, real, value).getResult();
+      Value scale =
+          scales.empty() ? loadScale(at, tile, row, column) : scales[i];
+      value = elements(at, format.getDecode(), {code, scale}).front();
+    }
+    values.push_back(value);
   }
   return values;
+}
+
+void UpdateBody::store(OpBuilder &at, Value value, Value memory, Value row,
+                       Value column, Value mask) {
+  ValueRange place{row, column};
+  if (mask)
+    at.create<vector::MaskedStoreOp>(location, memory, place, mask, value);
+  else
+    at.create<vector::StoreOp>(location, value, memory, place);
+}
+
+/// To the nearest of the integers that there are; of no number the least.
+Value UpdateBody::encode(OpBuilder &at, const BlockScales &stored, Value value,
+                         Value scale) {
+  update::FormatOp format = stored.format;
+  Type real = at.getF32Type();
+  bool isUnsigned = format.isUnsigned();
+  Value code = elements(at, format.getEncode(), {value, scale}).front();
+  code = at.create<math::RoundEvenOp>(location, code);
+  code = at.create<arith::MaxNumFOp>(location, code,
+                                     splat(at, real, isUnsigned ? 0 : -128));
+  code = at.create<arith::MinNumFOp>(location, code,
+                                     splat(at, real, isUnsigned ? 255 : 127));
+  Value zero = splat(at, real, 0);
+  Value has = at.create<arith::CmpFOp>(location, arith::CmpFPredicate::UNE,
+                                       scale, zero);
+  code = at.create<arith::SelectOp>(location, has, code, zero);
+  Type integers = vectorOf(at.getI8Type());
+  return isUnsigned
+             ? at.create<arith::FPToUIOp>(location, integers, code).getResult()
+             : at.create<arith::FPToSIOp>(location, integers, code).getResult();
+}
+
+void UpdateBody::prepareFormats(ArrayRef<Tile> tiles) {
+  llvm::SmallPtrSet<Operation *, 2> prepared;
+  for (const Tile &tile : tiles)
+    if (tile.stored && prepared.insert(tile.stored->format).second) {
+      update::FormatOp format = tile.stored->format;
+      for (Region *region :
+           {&format.getScale(), &format.getEncode(), &format.getDecode()})
+        prepare(*region);
+    }
 }
 
 void UpdateBody::scale(OpBuilder &at, Values &inputs,
@@ -176,7 +281,13 @@ void UpdateBody::scale(OpBuilder &at, Values &inputs,
 }
 
 namespace {
-/// Goes through a tile in whole vectors and, masked, what is left of each row.
+/// Some rows and columns of a tile.
+struct Area {
+  Value firstRow, rows, firstColumn, columns;
+};
+
+/// Goes through a tile, or an area of it, in whole vectors and, masked, what is
+/// left of each row.
 struct TileLoop {
   using Place = llvm::function_ref<void(OpBuilder &, Value row, Value column,
                                         Value mask)>;
@@ -185,30 +296,50 @@ struct TileLoop {
 
   TileLoop(OpBuilder &builder, Location location, Value tile)
       : builder(builder), location(location), zero(index(0)), one(index(1)),
-        lanes(index(kLanes)) {
+        lanes(index(kLanes)), firstRow(zero), firstColumn(zero) {
     rows = builder.create<memref::DimOp>(location, tile, zero);
-    Value columns = builder.create<memref::DimOp>(location, tile, one);
-    Value rest = builder.create<arith::RemUIOp>(location, columns, lanes);
-    whole = builder.create<arith::SubIOp>(location, columns, rest);
-    hasRest = builder.create<arith::CmpIOp>(location, arith::CmpIPredicate::ne,
-                                            rest, zero);
-    mask = builder.create<vector::CreateMaskOp>(
-        location, vectorOf(builder.getI1Type()), rest);
+    cut(builder.create<memref::DimOp>(location, tile, one));
+  }
+
+  TileLoop(OpBuilder &builder, Location location, const Area &area)
+      : builder(builder), location(location), zero(index(0)), one(index(1)),
+        lanes(index(kLanes)), firstRow(area.firstRow),
+        firstColumn(area.firstColumn), rows(area.rows) {
+    cut(area.columns);
   }
 
   /// In any order, or at the same time.
   void each(Place place) {
     builder.create<scf::ParallelOp>(
-        location, ValueRange{zero, zero}, ValueRange{rows, whole},
+        location, ValueRange{firstRow, firstColumn}, ValueRange{rows, whole},
         ValueRange{one, lanes}, [&](OpBuilder &at, Location, ValueRange point) {
           place(at, point[0], point[1], Value());
         });
     builder.create<scf::IfOp>(
         location, hasRest, [&](OpBuilder &inside, Location) {
           inside.create<scf::ParallelOp>(
-              location, ValueRange{zero}, ValueRange{rows}, ValueRange{one},
+              location, ValueRange{firstRow}, ValueRange{rows}, ValueRange{one},
               [&](OpBuilder &at, Location, ValueRange point) {
                 place(at, point[0], whole, mask);
+              });
+          inside.create<scf::YieldOp>(location);
+        });
+  }
+
+  /// All rows of some columns at a time, in any order.
+  void eachColumn(
+      llvm::function_ref<void(OpBuilder &, Value column, Value mask)> place) {
+    builder.create<scf::ParallelOp>(
+        location, ValueRange{firstColumn}, ValueRange{whole}, ValueRange{lanes},
+        [&](OpBuilder &at, Location, ValueRange point) {
+          place(at, point[0], Value());
+        });
+    builder.create<scf::IfOp>(
+        location, hasRest, [&](OpBuilder &inside, Location) {
+          inside.create<scf::ParallelOp>(
+              location, ValueRange{zero}, ValueRange{one}, ValueRange{one},
+              [&](OpBuilder &at, Location, ValueRange) {
+                place(at, whole, mask);
               });
           inside.create<scf::YieldOp>(location);
         });
@@ -220,10 +351,10 @@ struct TileLoop {
       at.create<scf::YieldOp>(location, values);
     };
     auto rowLoop = builder.create<scf::ForOp>(
-        location, zero, rows, one, initial,
+        location, firstRow, rows, one, initial,
         [&](OpBuilder &at, Location, Value row, ValueRange carried) {
           auto vectors = at.create<scf::ForOp>(
-              location, zero, whole, lanes, carried,
+              location, firstColumn, whole, lanes, carried,
               [&](OpBuilder &inner, Location, Value column, ValueRange values) {
                 yield(inner, step(inner, row, column, Value(), values));
               });
@@ -245,10 +376,20 @@ private:
   Value index(int64_t value) {
     return builder.create<arith::ConstantIndexOp>(location, value);
   }
+  /// Columns end at `end`: what is whole vectors, and what is left.
+  void cut(Value end) {
+    Value columns = builder.create<arith::SubIOp>(location, end, firstColumn);
+    Value rest = builder.create<arith::RemUIOp>(location, columns, lanes);
+    whole = builder.create<arith::SubIOp>(location, end, rest);
+    hasRest = builder.create<arith::CmpIOp>(location, arith::CmpIPredicate::ne,
+                                            rest, zero);
+    mask = builder.create<vector::CreateMaskOp>(
+        location, vectorOf(builder.getI1Type()), rest);
+  }
 
   OpBuilder &builder;
   Location location;
-  Value zero, one, lanes, rows, whole, hasRest, mask;
+  Value zero, one, lanes, firstRow, firstColumn, rows, whole, hasRest, mask;
 };
 } // namespace
 
@@ -256,31 +397,152 @@ private:
 // Bodies
 //===----------------------------------------------------------------------===//
 
+/// The ops of a region that some of what it yields is computed by.
+static llvm::DenseSet<Operation *> opsOf(Region &region,
+                                         ArrayRef<Value> yielded) {
+  llvm::DenseSet<Operation *> ops;
+  SmallVector<Value> open(yielded);
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (op && op->getParentRegion() == &region && ops.insert(op).second)
+      llvm::append_range(open, op->getOperands());
+  }
+  return ops;
+}
+
+void UpdateBody::mapBlocks(OpBuilder &at, Region &region,
+                           ArrayRef<Tile> sources, ArrayRef<Tile> places,
+                           std::optional<unsigned> gradient) {
+  // All of them have the same blocks.
+  const BlockScales &blocks = *llvm::find_if(places, [](const Tile &place) {
+                                 return place.stored.has_value();
+                               })->stored;
+  SmallVector<Value> stored;
+  for (auto [place, value] :
+       llvm::zip_equal(places, region.front().getTerminator()->getOperands()))
+    if (place.stored)
+      stored.push_back(value);
+  llvm::DenseSet<Operation *> first = opsOf(region, stored);
+  auto needed = [&](Operation &op) { return first.contains(&op); };
+
+  auto dimension = [&](int64_t d) -> Value {
+    return at.create<memref::DimOp>(location, places.front().memory, d);
+  };
+  auto constant = [&](int64_t value) -> Value {
+    return at.create<arith::ConstantIndexOp>(location, value);
+  };
+  Value zero = constant(0), rows = dimension(0), columns = dimension(1),
+        height = constant(blocks.rows), width = constant(blocks.columns);
+  at.create<scf::ParallelOp>(
+      location, ValueRange{zero, zero}, ValueRange{rows, columns},
+      ValueRange{height, width},
+      [&](OpBuilder &inside, Location, ValueRange point) {
+        Value row = point[0], column = point[1];
+        auto end = [&](Value begin, Value extent, Value whole) -> Value {
+          return inside.create<arith::MinUIOp>(
+              location, inside.create<arith::AddIOp>(location, begin, extent),
+              whole);
+        };
+        Area area{row, end(row, height, rows), column,
+                  end(column, width, columns)};
+        Values scales;
+        for (const Tile &source : sources)
+          scales.push_back(
+              source.stored ? loadScale(inside, source, row, column) : Value());
+        auto compute = [&](OpBuilder &inner, Value row, Value column,
+                           Value mask, Needed only) {
+          Values values = loadAll(inner, sources, row, column, mask, scales);
+          scale(inner, values, gradient);
+          return elements(inner, region, values, only);
+        };
+
+        Type real = inside.getF32Type();
+        Value none = splat(inside, real, 0);
+        SmallVector<Value> largest =
+            TileLoop(inside, location, area)
+                .run(SmallVector<Value>(stored.size(), none),
+                     [&](OpBuilder &inner, Value row, Value column, Value mask,
+                         ValueRange carried) {
+                       SmallVector<Value> next;
+                       Values values =
+                           compute(inner, row, column, mask, needed);
+                       for (auto [place, value] : llvm::zip(places, values)) {
+                         if (!place.stored)
+                           continue;
+                         Value size =
+                             inner.create<math::AbsFOp>(location, value);
+                         if (mask)
+                           size = inner.create<arith::SelectOp>(location, mask,
+                                                                size, none);
+                         next.push_back(inner.create<arith::MaxNumFOp>(
+                             location, carried[next.size()], size));
+                       }
+                       return next;
+                     });
+
+        // A scale is one number, which one lane stores.
+        Value one = inside.create<arith::ConstantIndexOp>(location, 1);
+        Value lane = inside.create<vector::CreateMaskOp>(
+            location, vectorOf(inside.getI1Type()), one);
+        Value blockRow = inside.create<arith::DivUIOp>(location, row, height),
+              blockColumn =
+                  inside.create<arith::DivUIOp>(location, column, width);
+        Values newScales;
+        const Value *next = largest.begin();
+        for (const Tile &place : places) {
+          newScales.emplace_back();
+          if (!place.stored)
+            continue;
+          Value most = inside.create<vector::ReductionOp>(
+              location, vector::CombiningKind::MAXNUMF, *next++);
+          Value spreadMost = inside.create<vector::BroadcastOp>(
+              location, vectorOf(real), most);
+          update::FormatOp format = place.stored->format;
+          newScales.back() =
+              elements(inside, format.getScale(), {spreadMost}).front();
+          store(inside, newScales.back(), place.scales, blockRow, blockColumn,
+                lane);
+        }
+
+        TileLoop(inside, location, area)
+            .run(ValueRange(), [&](OpBuilder &inner, Value row, Value column,
+                                   Value mask, ValueRange) {
+              Values values = compute(inner, row, column, mask, {});
+              for (auto [value, place, scale] :
+                   llvm::zip_equal(values, places, newScales))
+                store(inner,
+                      place.stored ? encode(inner, *place.stored, value, scale)
+                                   : value,
+                      place.memory, row, column, mask);
+              return SmallVector<Value>();
+            });
+      });
+}
+
 void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
                      ArrayRef<BodyArgument> outputs,
                      std::optional<unsigned> gradient, bool guarded) {
-  SmallVector<Value> sources, places;
+  SmallVector<Tile> sources, places;
   for (const BodyArgument &input : inputs)
-    sources.push_back(argument(input));
+    sources.push_back(tile(input));
   for (const BodyArgument &output : outputs)
-    places.push_back(argument(output));
+    places.push_back(tile(output));
   prepare(region);
+  prepareFormats(sources);
+  prepareFormats(places);
   if (gradient)
     factor = spread(load(numbers.factor()));
   auto run = [&](OpBuilder &at) {
-    TileLoop(at, location, places.front())
+    if (llvm::any_of(
+            places, [](const Tile &place) { return place.stored.has_value(); }))
+      return mapBlocks(at, region, sources, places, gradient);
+    TileLoop(at, location, places.front().memory)
         .each([&](OpBuilder &inner, Value row, Value column, Value mask) {
           Values values = loadAll(inner, sources, row, column, mask);
           scale(inner, values, gradient);
           for (auto [value, place] :
-               llvm::zip(elements(inner, region, values), places)) {
-            ValueRange indices{row, column};
-            if (mask)
-              inner.create<vector::MaskedStoreOp>(location, place, indices,
-                                                  mask, value);
-            else
-              inner.create<vector::StoreOp>(location, value, place, indices);
-          }
+               llvm::zip(elements(inner, region, values), places))
+            store(inner, value, place.memory, row, column, mask);
         });
   };
   if (!guarded)
@@ -295,37 +557,150 @@ void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
   });
 }
 
+Value UpdateBody::extentOf(OpBuilder &at, ArrayRef<Tile> tiles,
+                           int64_t dimension) {
+  for (const Tile &tile : tiles)
+    if (dimension ? tile.hasColumns : tile.hasRows)
+      return at.create<memref::DimOp>(location, tile.memory, dimension);
+  return at.create<arith::ConstantIndexOp>(location, 1);
+}
+
+SmallVector<UpdateBody::Tile>
+UpdateBody::prepare(Region &region, ArrayRef<BodyArgument> inputs,
+                    std::optional<unsigned> gradient) {
+  SmallVector<Tile> sources;
+  for (const BodyArgument &input : inputs)
+    sources.push_back(tile(input));
+  prepare(region);
+  prepareFormats(sources);
+  if (gradient)
+    factor = spread(load(numbers.factor()));
+  return sources;
+}
+
+void UpdateBody::sumRows(Region &region, ArrayRef<BodyArgument> inputs,
+                         std::optional<unsigned> gradient,
+                         ArrayRef<BodyArgument> sums) {
+  SmallVector<Value> places;
+  for (const BodyArgument &sum : sums)
+    places.push_back(argument(sum));
+  SmallVector<Tile> sources = prepare(region, inputs, gradient);
+  Value zero = index(0), one = index(1), rows = extentOf(builder, sources, 0),
+        columns = extentOf(builder, sources, 1);
+  builder.create<scf::ParallelOp>(
+      location, ValueRange{zero}, ValueRange{rows}, ValueRange{one},
+      [&](OpBuilder &at, Location, ValueRange point) {
+        Area area{point[0], at.create<arith::AddIOp>(location, point[0], one),
+                  zero, columns};
+        Value none = splat(at, at.getF32Type(), 0);
+        SmallVector<Value> totals =
+            TileLoop(at, location, area)
+                .run(SmallVector<Value>(places.size(), none),
+                     [&](OpBuilder &inner, Value row, Value column, Value mask,
+                         ValueRange carried) {
+                       return add(inner, region, sources, gradient, row, column,
+                                  mask, carried);
+                     });
+        Value lane = at.create<vector::CreateMaskOp>(
+            location, vectorOf(at.getI1Type()), one);
+        for (auto [total, place] : llvm::zip_equal(totals, places)) {
+          Value number = at.create<vector::ReductionOp>(
+              location, vector::CombiningKind::ADD, total);
+          Value all =
+              at.create<vector::BroadcastOp>(location, none.getType(), number);
+          store(at, all, place, point[0], zero, lane);
+        }
+      });
+}
+
+void UpdateBody::addColumns(ArrayRef<Tile> sources, Compute compute,
+                            ArrayRef<BodyArgument> sums) {
+  SmallVector<Value> places;
+  for (const BodyArgument &sum : sums)
+    places.push_back(argument(sum));
+  Value zero = index(0), one = index(1), rows = extentOf(builder, sources, 0),
+        columns = extentOf(builder, sources, 1);
+  TileLoop(builder, location, Area{zero, rows, zero, columns})
+      .eachColumn([&](OpBuilder &at, Value column, Value mask) {
+        Value none = splat(at, at.getF32Type(), 0);
+        auto loop = at.create<scf::ForOp>(
+            location, zero, rows, one, SmallVector<Value>(places.size(), none),
+            [&](OpBuilder &inner, Location, Value row, ValueRange carried) {
+              SmallVector<Value> next;
+              for (auto [value, sum] :
+                   llvm::zip(compute(inner, row, column, mask), carried))
+                next.push_back(
+                    inner.create<arith::AddFOp>(location, sum, value));
+              inner.create<scf::YieldOp>(location, next);
+            });
+        for (auto [total, place] : llvm::zip_equal(loop.getResults(), places))
+          store(at, total, place, zero, column, mask);
+      });
+}
+
+void UpdateBody::sumColumns(Region &region, ArrayRef<BodyArgument> inputs,
+                            std::optional<unsigned> gradient,
+                            ArrayRef<BodyArgument> sums) {
+  SmallVector<Tile> sources = prepare(region, inputs, gradient);
+  addColumns(
+      sources,
+      [&](OpBuilder &at, Value row, Value column, Value mask) {
+        Values values = loadAll(at, sources, row, column, mask);
+        scale(at, values, gradient);
+        return elements(at, region, values);
+      },
+      sums);
+}
+
+void UpdateBody::totalColumns(ArrayRef<BodyArgument> partials,
+                              ArrayRef<BodyArgument> sums) {
+  SmallVector<Tile> sources;
+  for (const BodyArgument &partial : partials)
+    sources.push_back(tile(partial));
+  addColumns(
+      sources,
+      [&](OpBuilder &at, Value row, Value column, Value mask) {
+        return loadAll(at, sources, row, column, mask);
+      },
+      sums);
+}
+
+SmallVector<Value> UpdateBody::add(OpBuilder &at, Region &region,
+                                   ArrayRef<Tile> sources,
+                                   std::optional<unsigned> gradient, Value row,
+                                   Value column, Value mask,
+                                   ValueRange carried) {
+  Values values = loadAll(at, sources, row, column, mask);
+  scale(at, values, gradient);
+  SmallVector<Value> next;
+  for (auto [value, sum] : llvm::zip(elements(at, region, values), carried)) {
+    Value term = value;
+    if (mask)
+      term = at.create<arith::SelectOp>(location, mask, term,
+                                        splat(at, at.getF32Type(), 0));
+    next.push_back(at.create<arith::AddFOp>(location, sum, term));
+  }
+  return next;
+}
+
 void UpdateBody::sum(Region &region, ArrayRef<BodyArgument> inputs,
                      std::optional<unsigned> gradient,
                      const BodyArgument &partials) {
-  SmallVector<Value> sources;
-  for (const BodyArgument &input : inputs)
-    sources.push_back(argument(input));
+  SmallVector<Tile> sources = prepare(region, inputs, gradient);
   Value place = argument(partials);
-  prepare(region);
-  if (gradient)
-    factor = spread(load(numbers.factor()));
   size_t count = region.front().getTerminator()->getNumOperands();
   Value none = builder.create<arith::ConstantOp>(
       location, builder.getZeroAttr(vectorOf(builder.getF32Type())));
+  Area area{index(0), extentOf(builder, sources, 0), index(0),
+            extentOf(builder, sources, 1)};
   SmallVector<Value> sums =
-      TileLoop(builder, location, sources.front())
-          .run(SmallVector<Value>(count, none), [&](OpBuilder &inner, Value row,
-                                                    Value column, Value mask,
-                                                    ValueRange carried) {
-            Values values = loadAll(inner, sources, row, column, mask);
-            scale(inner, values, gradient);
-            SmallVector<Value> next;
-            for (auto [value, sum] :
-                 llvm::zip(elements(inner, region, values), carried)) {
-              Value term = value;
-              if (mask)
-                term =
-                    inner.create<arith::SelectOp>(location, mask, term, none);
-              next.push_back(inner.create<arith::AddFOp>(location, sum, term));
-            }
-            return next;
-          });
+      TileLoop(builder, location, area)
+          .run(SmallVector<Value>(count, none),
+               [&](OpBuilder &inner, Value row, Value column, Value mask,
+                   ValueRange carried) {
+                 return add(inner, region, sources, gradient, row, column, mask,
+                            carried);
+               });
   for (auto [i, sum] : llvm::enumerate(sums)) {
     Value number = builder.create<vector::ReductionOp>(
         location, vector::CombiningKind::ADD, sum);

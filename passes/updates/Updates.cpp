@@ -83,7 +83,67 @@ ArrayAttr Optimizer::describe() const {
   return builder.getArrayAttr(entries);
 }
 
-bool tasks::takesLayersTogether(update::RuleOp rule) {
+/// Rows and columns of a matrix of a parameter; a vector is one row.
+static std::pair<int64_t, int64_t> matrixOf(const Trainable &trainable) {
+  ArrayRef<int64_t> shape = trainable.weight.type.getShape();
+  return {trainable.rank() > 1 ? shape[shape.size() - 2] : 1, shape.back()};
+}
+
+/// Whether a rule takes a parameter transposed.
+static bool isTurned(update::RuleOp rule, const Trainable &trainable) {
+  auto [rows, columns] = matrixOf(trainable);
+  return rule.getWide() && rows > columns;
+}
+
+/// Rows and columns, in memory, of the blocks that a rule's states are kept in;
+/// none where they are F32. Of a matrix of one row blocks have one.
+static std::optional<std::pair<int64_t, int64_t>>
+blocksOf(update::RuleOp rule, const Trainable &trainable) {
+  update::FormatOp format = rule.getAnyFormat();
+  if (!format)
+    return std::nullopt;
+  std::pair<int64_t, int64_t> blocks = {format.getBlockRows(),
+                                        format.getBlockColumns()};
+  if (isTurned(rule, trainable))
+    std::swap(blocks.first, blocks.second);
+  if (matrixOf(trainable).first == 1)
+    blocks.first = 1;
+  return blocks;
+}
+
+CutUnit tasks::cutUnitOf(update::RuleOp rule, const Trainable &trainable) {
+  auto blocks = blocksOf(rule, trainable);
+  if (!blocks)
+    return {};
+  auto [rows, columns] = matrixOf(trainable);
+  // A row of a vector's blocks is one of them.
+  if (rows == 1)
+    return {blocks->second, 0};
+  return {blocks->first * columns, columns};
+}
+
+bool tasks::canBeCut(update::RuleOp rule, const Trainable &trainable) {
+  if (!isElementwise(rule))
+    return false;
+  auto blocks = blocksOf(rule, trainable);
+  if (!blocks)
+    return true;
+  // Experts lie behind one another in what is cut.
+  auto [rows, columns] = matrixOf(trainable);
+  bool isDivided = rows == 1 ? columns % blocks->second : rows % blocks->first;
+  return !(trainable.isOfSeveral && isDivided) &&
+         update::keepsZeros(*rule.getBody().getOps<update::MapOp>().begin(),
+                            rule);
+}
+
+bool tasks::takesLayersTogether(update::RuleOp rule,
+                                const Trainable &trainable) {
+  auto blocks = blocksOf(rule, trainable);
+  return isElementwise(rule) &&
+         (!blocks || matrixOf(trainable).first % blocks->first == 0);
+}
+
+bool tasks::isElementwise(update::RuleOp rule) {
   size_t passes = 0;
   bool elementwise = true;
   for (Operation &op : rule.getBody().front()) {
@@ -105,7 +165,8 @@ public:
          const UpdateInputs &inputs, PlanBuilder &plan)
       : trainable(trainable), group(group), inputs(inputs), plan(plan),
         rule(inputs.optimizer.ruleOf(group)),
-        together(takesLayersTogether(rule) && !trainable.shard) {}
+        together(takesLayersTogether(rule, trainable) && !trainable.shard),
+        blocks(blocksOf(rule, trainable)) {}
 
   LogicalResult run();
 
@@ -131,18 +192,29 @@ private:
   View kept(StringRef name, const View &like, StringAttr storage,
             DictionaryAttr description);
   LogicalResult expectWhole();
-  void bindArguments();
+  FailureOr<ArrayAttr> shardsOfScales(ArrayAttr shards, size_t rank);
+  LogicalResult bindArguments();
+  LogicalResult keepState(unsigned number, const View &like,
+                          ArrayRef<int64_t> layerShape,
+                          const NamedAttrList &described);
+  int64_t rowsOfTile(int64_t columns) const;
   void takeOwn(PhaseBuilder &phase, int64_t size);
   std::string nextName();
   PhaseBuilder phase(const std::string &name, int64_t tiles);
   LogicalResult tile(update::MapOp op);
   LogicalResult tile(update::SumOp op);
   LogicalResult tile(update::ProductOp op);
-  LogicalResult expectOneShape(Operation *op, const View &like);
+  LogicalResult tileAlong(update::SumOp op);
+  /// Rows and columns, in memory, of a pass over an op's inputs, some of which
+  /// may have one for all. Reports inputs of other shapes.
+  FailureOr<std::pair<int64_t, int64_t>> shapeOf(Operation *op);
+  /// Whether a tensor has several rows, or columns, in memory.
+  bool has(Type tensor, unsigned dimension) const {
+    return update::has(tensor, turned ? 1 - dimension : dimension);
+  }
   std::string argumentName(Value value);
   BodyArgument tileOf(PhaseBuilder &phase, Value value, int64_t size);
-  SmallVector<BodyArgument> readTiles(Operation *op, PhaseBuilder &phase,
-                                      int64_t size);
+  BodyArguments readTiles(Operation *op, PhaseBuilder &phase, int64_t size);
   std::optional<unsigned> gradientOf(Operation *op);
   void call(UpdateBody &body, PhaseBuilder &phase, int64_t tiles,
             const std::string &suffix);
@@ -154,7 +226,11 @@ private:
   update::RuleOp rule;
   /// All layers are one matrix; and rows are columns for the rule.
   bool together, turned = false;
+  /// Of states that are not in F32.
+  std::optional<std::pair<int64_t, int64_t>> blocks;
   llvm::DenseMap<Value, View> views;
+  /// Scales of those that are kept in blocks.
+  llvm::DenseMap<Value, View> scales;
   /// Sums of each sum op: [1, results].
   llvm::DenseMap<Operation *, View> sums;
   unsigned passes = 0;
@@ -169,14 +245,124 @@ View Update::kept(StringRef name, const View &like, StringAttr storage,
                          description, trainable.location);
 }
 
-void Update::bindArguments() {
+/// How ranks have parts of scales, of which a dimension has one for each block.
+/// Reports where a part of the parameter has a part of a block.
+FailureOr<ArrayAttr> Update::shardsOfScales(ArrayAttr shards, size_t rank) {
+  if (!shards)
+    return shards;
+  Builder builder(plan.context());
   ArrayRef<int64_t> shape = trainable.weight.type.getShape();
-  int64_t columns = shape.back(),
-          rows = trainable.rank() > 1 ? shape[shape.size() - 2] : 1;
-  turned = rule.getWide() && rows > columns;
+  // What is cut last leaves the parameter's own extents.
+  SmallVector<int64_t> left = {1, 1};
+  std::tie(left[0], left[1]) = matrixOf(trainable);
+  if (rank > left.size())
+    left.insert(left.begin(), shape.begin(), shape.end() - 2);
+  SmallVector<Attribute> result;
+  for (auto shard : llvm::reverse(shards.getAsRange<event::ShardAttr>())) {
+    auto dimension = static_cast<size_t>(shard.getDimension());
+    int64_t extent = shard.getExtent(),
+            part = std::exchange(left[dimension], extent);
+    IntegerAttr granularity = shard.getGranularity();
+    int64_t step = granularity ? granularity.getInt() : part;
+    // Experts are whole.
+    int64_t block = dimension + 2 < rank    ? 1
+                    : dimension + 2 == rank ? blocks->first
+                                            : blocks->second;
+    if (step % block)
+      return emitError(trainable.location)
+             << "cannot be tiled for " << trainable.name << ": ranks of "
+             << shard.getAxes() << " have parts of " << extent
+             << (dimension + 2 == rank ? " rows" : " columns")
+             << " that begin at multiples of " << step << ", and @"
+             << rule.getSymName() << " keeps states in blocks of " << block
+             << "; give the parameter another rule by an update.group, or use "
+                "another mesh";
+    result.push_back(event::ShardAttr::get(
+        plan.context(), shard.getDimension(), ceilDiv(extent, block),
+        shard.getAxes(),
+        granularity ? builder.getI64IntegerAttr(step / block) : granularity,
+        shard.getUnits()));
+  }
+  std::reverse(result.begin(), result.end());
+  return builder.getArrayAttr(result);
+}
+
+/// Makes the memory of a state: of numbers, or of codes and scales.
+LogicalResult Update::keepState(unsigned number, const View &like,
+                                ArrayRef<int64_t> layerShape,
+                                const NamedAttrList &described) {
+  Value state = rule.getBody().getArgument(2 + number);
+  StringRef name = cast<StringAttr>(rule.getStates()[number]).getValue();
+  update::FormatOp format = rule.getFormat(state);
+  Builder builder(plan.context());
+  auto keep = [&](StringRef name, const View &like,
+                  const NamedAttrList &described) {
+    View view =
+        kept(name, like, StringAttr(), described.getDictionary(plan.context()));
+    view.buffer.setCarry(event::Carry::renewed);
+    return view;
+  };
+  if (!format) {
+    // Of vectors one row, or one column, of each matrix.
+    View own = like;
+    SmallVector<int64_t> shape(like.type.getShape()), layer(layerShape);
+    NamedAttrList ofState = described;
+    for (unsigned d : {0, 1})
+      if (!has(state.getType(), d))
+        shape[d] = layer[layer.size() - 2 + d] = 1;
+    own.type = like.type.withShape(shape);
+    if (described.get("shape") && !trainable.shard)
+      ofState.set("shape", builder.getI64ArrayAttr(layer));
+    views[state] = keep(name, own, ofState);
+    return success();
+  }
+  View codes = like;
+  codes.type = like.type.withElementType(builder.getI8Type());
+  NamedAttrList ofCodes = described, ofScales = described;
+  if (format.isUnsigned())
+    ofCodes.set("element", builder.getStringAttr("u8"));
+  views[state] = keep(name, codes, ofCodes);
+
+  auto scalesOf = [&](int64_t rows, int64_t columns) {
+    return SmallVector<int64_t>{ceilDiv(rows, blocks->first),
+                                ceilDiv(columns, blocks->second)};
+  };
+  ArrayRef<int64_t> shape = like.type.getShape();
+  SmallVector<int64_t> layer(layerShape.drop_back(2));
+  llvm::append_range(layer,
+                     scalesOf(layerShape[layer.size()], layerShape.back()));
+  if (trainable.shard || trainable.shards) {
+    FailureOr<ArrayAttr> shards = shardsOfScales(
+        layer.size() == 2 ? trainable.shards : trainable.ownShards,
+        layer.size());
+    if (failed(shards))
+      return failure();
+    if (const Shard *shard = trainable.shard) {
+      int64_t size = shard->blocks.size, columns = layerShape.back();
+      shard->describe(ofScales, layer,
+                      trainable.unit.columns
+                          ? size / (blocks->first * columns) * layer.back()
+                          : size / blocks->second,
+                      *shards);
+    } else {
+      ofScales.set("shards", *shards);
+      ofScales.set("shape", builder.getI64ArrayAttr(layer));
+    }
+  }
+  View scaleLike = like;
+  scaleLike.type = like.type.withShape(scalesOf(shape[0], shape[1]));
+  scales[state] = keep((name + ".scale").str(), scaleLike, ofScales);
+  return success();
+}
+
+LogicalResult Update::bindArguments() {
+  auto [rows, columns] = matrixOf(trainable);
+  turned = isTurned(rule, trainable);
   SmallVector<int64_t> layerShape = {rows, columns};
-  if (trainable.isOfSeveral)
+  if (trainable.isOfSeveral) {
+    ArrayRef<int64_t> shape = trainable.weight.type.getShape();
     layerShape.assign(shape.begin(), shape.end());
+  }
   View like;
   like.type = matrix(together ? rows * trainable.matrices() : rows, columns);
   Builder builder(plan.context());
@@ -184,9 +370,13 @@ void Update::bindArguments() {
   described.set("role", builder.getStringAttr("optimizer"));
   described.set("of", builder.getStringAttr(trainable.name));
   if (const Shard *shard = trainable.shard) {
-    like.type = shard->weight.type;
-    views[rule.getParameter()] = shard->weight;
-    views[rule.getGradient()] = shard->gradient;
+    for (auto [value, part] :
+         {std::pair<Value, View>{rule.getParameter(), shard->weight},
+          {rule.getGradient(), shard->gradient}})
+      views[value] = trainable.unit.columns
+                         ? shard->inRows(part, trainable.unit.columns)
+                         : part;
+    like.type = views[rule.getParameter()].type;
     shard->describe(described, layerShape);
   } else {
     views[rule.getParameter()] =
@@ -200,16 +390,17 @@ void Update::bindArguments() {
       described.set("layers", builder.getI64IntegerAttr(trainable.layers));
     }
   }
-  for (auto [i, state] :
-       llvm::enumerate(rule.getStates().getAsRange<StringAttr>())) {
-    View view = kept(state.getValue(), like, StringAttr(),
-                     described.getDictionary(plan.context()));
-    view.buffer.setCarry(event::Carry::renewed);
-    views[rule.getBody().getArgument(2 + i)] = view;
-  }
+  for (unsigned i = 0; i < rule.getStates().size(); ++i)
+    if (failed(keepState(i, like, layerShape, described)))
+      return failure();
   // New values are written over the old ones.
-  for (auto [i, value] : llvm::enumerate(rule.getReturn().getValues()))
-    views[value] = views[rule.getBody().getArgument(i ? i + 1 : 0)];
+  for (auto [i, value] : llvm::enumerate(rule.getReturn().getValues())) {
+    Value old = rule.getBody().getArgument(i ? i + 1 : 0);
+    views[value] = views[old];
+    if (scales.contains(old))
+      scales[value] = scales[old];
+  }
+  return success();
 }
 
 /// A part of a parameter is updated as the whole is, as long as no number is
@@ -227,9 +418,8 @@ LogicalResult Update::expectWhole() {
 }
 
 LogicalResult Update::run() {
-  if (failed(expectWhole()))
+  if (failed(expectWhole()) || failed(bindArguments()))
     return failure();
-  bindArguments();
   for (Operation &op : rule.getBody().front()) {
     LogicalResult result = success();
     if (auto map = dyn_cast<update::MapOp>(op))
@@ -317,17 +507,24 @@ PhaseBuilder Update::phase(const std::string &name, int64_t tiles) {
                     {plan.symbol(event::kOutputs) * tiles}, {tiles});
 }
 
-LogicalResult Update::expectOneShape(Operation *op, const View &like) {
+FailureOr<std::pair<int64_t, int64_t>> Update::shapeOf(Operation *op) {
+  int64_t shape[2] = {1, 1};
+  for (unsigned d : {0, 1})
+    for (Value input : op->getOperands())
+      if (has(input.getType(), d)) {
+        shape[d] = views[input].type.getDimension(d);
+        break;
+      }
   for (Value input : op->getOperands()) {
     const View &view = views[input];
-    if (view.type == like.type)
-      continue;
-    return op->emitOpError()
-           << "cannot be tiled for " << trainable.name
-           << ": it goes through tensors of different shapes, " << like.type
-           << " and " << view.type;
+    for (unsigned d : {0, 1})
+      if (has(input.getType(), d) && view.type.getDimension(d) != shape[d])
+        return op->emitOpError()
+               << "cannot be tiled for " << trainable.name
+               << ": it goes through tensors of different shapes, "
+               << matrix(shape[0], shape[1]) << " and " << view.type;
   }
-  return success();
+  return std::pair(shape[0], shape[1]);
 }
 
 /// Which operand is to be scaled.
@@ -343,12 +540,30 @@ std::optional<unsigned> Update::gradientOf(Operation *op) {
 /// One of the tensors that a pass goes through.
 BodyArgument Update::tileOf(PhaseBuilder &phase, Value value, int64_t size) {
   const View &view = views[value];
-  return {argumentName(value), view, rowsOfTask(phase, view, size)};
+  bool hasRows = has(value.getType(), 0);
+  BodyArgument tile = {argumentName(value), view,
+                       hasRows ? rowsOfTask(phase, view, size)
+                               : phase.whole(view)};
+  tile.hasRows = hasRows;
+  tile.hasColumns = has(value.getType(), 1);
+  if (update::FormatOp format = rule.getFormat(value)) {
+    const View &scale = scales[value];
+    tile.scales = {format, scale,
+                   rowsOfTask(phase, scale, size / blocks->first),
+                   blocks->first, blocks->second};
+  }
+  return tile;
 }
 
-SmallVector<BodyArgument> Update::readTiles(Operation *op, PhaseBuilder &phase,
-                                            int64_t size) {
-  SmallVector<BodyArgument> tiles;
+/// Of a pass over such tensors: whole blocks.
+int64_t Update::rowsOfTile(int64_t columns) const {
+  int64_t rows = std::max<int64_t>(1, kTileElements / columns);
+  return blocks ? llvm::alignTo(rows, blocks->first) : rows;
+}
+
+BodyArguments Update::readTiles(Operation *op, PhaseBuilder &phase,
+                                int64_t size) {
+  BodyArguments tiles;
   for (Value input : op->getOperands()) {
     tiles.push_back(tileOf(phase, input, size));
     tiles.back().read = true;
@@ -371,6 +586,9 @@ void Update::call(UpdateBody &body, PhaseBuilder &phase, int64_t tiles,
   std::string symbol = name.substr(1) + "." +
                        std::to_string(shape.getDimension(0)) + "x" +
                        std::to_string(shape.getDimension(1));
+  if (blocks)
+    symbol += ".blocks" + std::to_string(blocks->first) + "x" +
+              std::to_string(blocks->second);
   if (group.getNumbers())
     symbol += ".group" + std::to_string(inputs.optimizer.numberOf(group));
   phase.call(symbol, operands);
@@ -386,42 +604,42 @@ void Update::call(UpdateBody &body, PhaseBuilder &phase, int64_t tiles,
 /// Where a rank has a part, its weights are taken from those of all.
 void Update::takeOwn(PhaseBuilder &phase, int64_t size) {
   const Shard &shard = *trainable.shard;
-  Box own = rowsOfTask(phase, shard.weight, size),
+  const View &weight = views[rule.getParameter()];
+  Box own = rowsOfTask(phase, weight, size),
       whole = phase.whole(trainable.weight), place = phase.whole(shard.place);
-  AffineExpr first = phase.coordinate(0) * (size * shard.blocks.size);
-  phase.writes(shard.weight, own);
+  int64_t elements = size * weight.type.getDimension(1);
+  AffineExpr first = phase.coordinate(0) * elements;
+  phase.writes(weight, own);
   phase.reads(trainable.weight, whole);
   phase.reads(shard.place, place);
-  phase.call("take_part",
-             {phase.address(shard.weight, own),
-              phase.address(trainable.weight, whole),
-              phase.integer(shard.blocks.elements), phase.integer(shard.part()),
-              phase.count({first}),
-              phase.count({phase.constant(size * shard.blocks.size),
-                           phase.constant(shard.part()) - first}),
-              phase.address(shard.place, place)});
+  phase.call("take_part", {phase.address(weight, own),
+                           phase.address(trainable.weight, whole),
+                           phase.integer(shard.blocks.elements),
+                           phase.integer(shard.part()), phase.count({first}),
+                           phase.count({phase.constant(elements),
+                                        phase.constant(shard.part()) - first}),
+                           phase.address(shard.place, place)});
 }
 
 LogicalResult Update::tile(update::MapOp op) {
-  View like = views[op.getInputs().front()];
-  if (failed(expectOneShape(op, like)))
+  auto shape = shapeOf(op);
+  if (failed(shape))
     return failure();
-  int64_t rows = like.type.getDimension(0);
-  int64_t size =
-      std::max<int64_t>(1, kTileElements / like.type.getDimension(1));
+  auto [rows, columns] = *shape;
+  int64_t size = rowsOfTile(columns);
   std::string name = nextName();
   PhaseBuilder pass = phase(name, ceilDiv(rows, size));
   if (trainable.shard && !trainable.shard->parts.weight)
     takeOwn(pass, size);
-  SmallVector<BodyArgument> outputs;
+  BodyArguments outputs;
   bool guarded = false;
-  for (auto [i, result] : llvm::enumerate(op.getResults())) {
+  for (Value result : op.getResults()) {
     View &view = views[result];
     bool isKept = view.buffer != nullptr;
     guarded |= isKept;
     if (!isKept)
       view = plan.transient(plan.uniqueName(trainable.name + name + ".result"),
-                            like.type, trainable.location);
+                            matrix(rows, columns), trainable.location);
     outputs.push_back(tileOf(pass, result, size));
     outputs.back().written = true;
   }
@@ -432,13 +650,69 @@ LogicalResult Update::tile(update::MapOp op) {
   return success();
 }
 
-LogicalResult Update::tile(update::SumOp op) {
-  View like = views[op.getInputs().front()];
-  if (failed(expectOneShape(op, like)))
+/// Sums of rows are the task's that has the rows; of columns each task leaves
+/// those of its rows, which another one adds up.
+LogicalResult Update::tileAlong(update::SumOp op) {
+  auto shape = shapeOf(op);
+  if (failed(shape))
     return failure();
-  int64_t rows = like.type.getDimension(0), width = op.getNumResults();
-  int64_t size =
-      std::max<int64_t>(1, kTileElements / like.type.getDimension(1));
+  auto [rows, columns] = *shape;
+  bool ofRows = has(op.getResultTypes().front(), 0);
+  int64_t size = rowsOfTile(columns), tiles = ceilDiv(rows, size);
+  std::string name = nextName();
+  auto transient = [&](StringRef suffix, model::StepTensorType type) {
+    return plan.transient(
+        plan.uniqueName((trainable.name + name + suffix).str()), type,
+        trainable.location);
+  };
+  BodyArguments partials, sums;
+  {
+    PhaseBuilder pass = phase(name, tiles);
+    for (auto [i, result] : llvm::enumerate(op.getResults())) {
+      views[result] =
+          transient(".sums", ofRows ? matrix(rows, 1) : matrix(1, columns));
+      if (ofRows) {
+        sums.push_back(tileOf(pass, result, size));
+        sums.back().written = true;
+        continue;
+      }
+      View partial = transient(".partial", matrix(tiles, columns));
+      partials.push_back({"partials." + std::to_string(i), partial,
+                          rowsOfTask(pass, partial, 1), false, true});
+    }
+    UpdateBody body(pass, *this, op.getLoc(), plan.context());
+    if (ofRows)
+      body.sumRows(op.getBody(), readTiles(op, pass, size), gradientOf(op),
+                   sums);
+    else
+      body.sumColumns(op.getBody(), readTiles(op, pass, size), gradientOf(op),
+                      partials);
+    call(body, pass, tiles, name);
+  }
+  if (ofRows)
+    return success();
+  name += ".total";
+  PhaseBuilder pass = phase(name, 1);
+  for (auto [partial, result] : llvm::zip_equal(partials, op.getResults())) {
+    partial.box = pass.whole(partial.view);
+    std::swap(partial.read, partial.written);
+    sums.push_back(tileOf(pass, result, 1));
+    sums.back().written = true;
+  }
+  UpdateBody body(pass, *this, op.getLoc(), plan.context());
+  body.totalColumns(partials, sums);
+  call(body, pass, 1, name);
+  return success();
+}
+
+LogicalResult Update::tile(update::SumOp op) {
+  if (op.getDimension())
+    return tileAlong(op);
+  auto shape = shapeOf(op);
+  if (failed(shape))
+    return failure();
+  auto [rows, columns] = *shape;
+  int64_t width = op.getNumResults(), size = rowsOfTile(columns);
   int64_t tiles = ceilDiv(rows, size);
   std::string name = nextName();
   View partials =

@@ -59,8 +59,21 @@ struct UpdateInputs {
   View numbers, summary;
 };
 
-/// Whether all layers of a parameter can be updated as one matrix.
-bool takesLayersTogether(update::RuleOp rule);
+/// Whether a rule goes through a parameter once, element by element.
+bool isElementwise(update::RuleOp rule);
+
+/// Whether all layers of a parameter can be updated as one matrix: its blocks,
+/// if there are some, do not begin anew with each layer.
+bool takesLayersTogether(update::RuleOp rule, const Trainable &trainable);
+
+/// Whether ranks can update parts of it (Shards.h): no block is cut, and what
+/// is behind the end of the tensor, in the last rank's part, stays zero, so
+/// that no block has another scale for it.
+bool canBeCut(update::RuleOp rule, const Trainable &trainable);
+
+/// How the elements of a layer may be cut: in runs of as many as a row of
+/// blocks has, if states are kept in these.
+CutUnit cutUnitOf(update::RuleOp rule, const Trainable &trainable);
 
 /// Adds the phases that update a parameter, in the present segment: of all
 /// layers together, or of its iteration's.

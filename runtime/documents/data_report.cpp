@@ -63,6 +63,8 @@ Json data_report(const DocumentSet &documents, const DocumentBatches &batches) {
   Json report = counts_json(all);
   if (!all.first_bad_line.empty())
     report["first_bad_line"] = all.first_bad_line;
+  if (documents.has_pairs())
+    report["pairs"] = documents.size();
   report["validation_documents"] = batches.validation_documents();
   const std::vector<uint32_t> &lengths = documents.lengths();
   report["lengths"] = {{"least", lengths.front()},
@@ -88,27 +90,28 @@ Json data_report(const DocumentSet &documents, const DocumentBatches &batches) {
 
 std::string data_report_text(const Json &report) {
   const uint64_t tokens = number(report, "tokens");
-  std::string text =
-      "data: " + how_many(number(report, "documents"), "document") + " of " +
-      how_many(report.at("files").size(), "file") + ", " +
-      how_many(tokens, "token") + ", " +
-      how_many(number(report, "targets"), "target") + " (" +
-      percent(number(report, "targets"), tokens) + "), " +
-      shown(report, "validation_documents") + " set aside for validation\n";
+  const std::string one = report.contains("pairs") ? "pair" : "document";
+  std::string text = "data: " + how_many(number(report, "documents"), one) +
+                     " of " + how_many(report.at("files").size(), "file") +
+                     ", " + how_many(tokens, "token") + ", " +
+                     how_many(number(report, "targets"), "target") + " (" +
+                     percent(number(report, "targets"), tokens) + "), " +
+                     shown(report, "validation_documents") +
+                     " set aside for validation\n";
   const Json &lengths = report.at("lengths");
-  text += "  tokens of a document: " + shown(lengths, "least") + " to " +
+  text += "  tokens of a " + one + ": " + shown(lengths, "least") + " to " +
           shown(lengths, "most") + ", half have at most " +
           shown(lengths, "p50") + ", 90 % " + shown(lengths, "p90") +
           ", 99 % " + shown(lengths, "p99") + "\n";
   const Json &epoch = report.at("epoch");
   const uint64_t places = number(epoch, "sequences") * number(epoch, "length");
-  text += "  an epoch: " + how_many(number(epoch, "documents"), "document") +
-          " in " + how_many(number(epoch, "sequences"), "sequence") + " of " +
+  text += "  an epoch: " + how_many(number(epoch, "documents"), one) + " in " +
+          how_many(number(epoch, "sequences"), "sequence") + " of " +
           shown(epoch, "length") + ", " +
           percent(number(epoch, "rows"), places) + " of it filled\n";
   if (const uint64_t cut = number(report, "cut_tokens"))
     text += "  longer than a sequence: " +
-            how_many(number(report, "too_long"), "document") + "; " +
+            how_many(number(report, "too_long"), one) + "; " +
             how_many(cut, "token") + " of them left out\n";
   else if (const uint64_t split = number(report, "too_long"))
     text +=
@@ -118,8 +121,7 @@ std::string data_report_text(const Json &report) {
     text += "  conversations of which each answer is a document: " +
             std::to_string(separated) + "\n";
   if (const uint64_t without = number(report, "without_targets"))
-    text +=
-        "  left out, without a target: " + how_many(without, "document") + "\n";
+    text += "  left out, without a target: " + how_many(without, one) + "\n";
   if (const uint64_t bad = number(report, "bad_lines"))
     text += "  left out, bad: " + how_many(bad, "line") +
             "; the first: " + report.at("first_bad_line").get<std::string>() +

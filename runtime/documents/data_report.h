@@ -13,6 +13,7 @@ namespace baton {
 
 /// Numbers of documents, tokens and targets, of each file and of all; lengths;
 /// what was cut or left out; how full the sequences of the first epoch are.
+/// Of pairs of answers each is a document, and "pairs" is how many there are.
 nlohmann::ordered_json data_report(const DocumentSet &documents,
                                    const DocumentBatches &batches);
 

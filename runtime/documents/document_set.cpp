@@ -24,9 +24,10 @@ constexpr uint32_t target_bit = uint32_t(1) << 31;
 /// What some lines of a file come to.
 struct Block {
   std::vector<uint32_t> words;
-  /// Of each document the end of its words, and its targets.
+  /// Of each document the end of its words, of a pair the words of its first
+  /// answer, and its targets.
   std::vector<uint64_t> ends;
-  std::vector<uint32_t> targets, lengths;
+  std::vector<uint32_t> first_lengths, targets, lengths;
   DocumentCounts counts;
 };
 
@@ -44,11 +45,17 @@ lines_of(std::string_view text) {
   return lines;
 }
 
-/// Appends words, unless none is a target that a token stands before.
-void append(Block &block, std::span<const uint32_t> words) {
+/// Words that are targets, and that a token stands before.
+uint32_t targets_of(std::span<const uint32_t> words) {
   uint32_t targets = 0;
   for (size_t i = 1; i < words.size(); ++i)
     targets += words[i] >> 31;
+  return targets;
+}
+
+/// Appends words, unless none is a target.
+void append(Block &block, std::span<const uint32_t> words) {
+  const uint32_t targets = targets_of(words);
   if (!targets) {
     ++block.counts.without_targets;
     return;
@@ -77,8 +84,71 @@ std::vector<uint32_t> words_of(const EncodedDocument &document,
   return words;
 }
 
+/// An answer of a pair, which is one document.
+std::vector<uint32_t> answer_of(const Example &example, const char *key,
+                                const ExampleEncoder &encoder,
+                                uint64_t vocabulary) {
+  const std::vector<EncodedDocument> documents = encoder.encode(example);
+  if (documents.size() != 1)
+    throw Error(std::string(key) +
+                ": the chat template writes earlier answers otherwise once "
+                "more messages follow, so that these are no one document; "
+                "leave one answer, behind the prompt");
+  std::vector<uint32_t> words = words_of(documents.front(), vocabulary);
+  // It may have no token at all, and then has no row.
+  if (words.empty())
+    throw Error(std::string(key) + ": has no token");
+  return words;
+}
+
+/// Both answers of a pair as one document, which is left out where one of them
+/// has no target.
+void add_pair(Block &block, std::string_view line,
+              const ExampleEncoder &encoder, const DocumentLimits &limits) {
+  const Preference pair = parse_preference(line);
+  const std::vector<uint32_t> chosen = answer_of(pair.chosen, "chosen", encoder,
+                                                 limits.vocabulary),
+                              rejected = answer_of(pair.rejected, "rejected",
+                                                   encoder, limits.vocabulary);
+  block.lengths.push_back(
+      static_cast<uint32_t>(chosen.size() + rejected.size()));
+  // Of the longer one first.
+  const uint64_t most = limits.length + 2;
+  size_t first = chosen.size(), second = rejected.size();
+  if (first + second > most) {
+    ++block.counts.too_long;
+    if (limits.long_documents == LongDocuments::Drop) {
+      block.counts.cut_tokens += first + second;
+      return;
+    }
+    first = std::min<size_t>(
+        first, std::max<size_t>(most - most / 2,
+                                most - std::min<size_t>(second, most)));
+    second = std::min<size_t>(second, most - first);
+    block.counts.cut_tokens += chosen.size() + rejected.size() - first - second;
+  }
+  const std::span<const uint32_t> kept_first(chosen.data(), first),
+      kept_second(rejected.data(), second);
+  const uint32_t of_first = targets_of(kept_first),
+                 of_second = targets_of(kept_second);
+  if (!of_first || !of_second) {
+    ++block.counts.without_targets;
+    return;
+  }
+  for (const std::span<const uint32_t> words : {kept_first, kept_second})
+    block.words.insert(block.words.end(), words.begin(), words.end());
+  block.ends.push_back(block.words.size());
+  block.first_lengths.push_back(static_cast<uint32_t>(first));
+  block.targets.push_back(of_first + of_second);
+  ++block.counts.documents;
+  block.counts.tokens += first + second;
+  block.counts.targets += of_first + of_second;
+}
+
 void add_line(Block &block, std::string_view line,
               const ExampleEncoder &encoder, const DocumentLimits &limits) {
+  if (limits.pairs)
+    return add_pair(block, line, encoder, limits);
   std::vector<std::vector<uint32_t>> documents;
   for (const EncodedDocument &document : encoder.encode(parse_example(line)))
     documents.push_back(words_of(document, limits.vocabulary));
@@ -195,6 +265,8 @@ void DocumentSet::add(const fs::path &path, double weight,
     for (uint64_t end : block.ends)
       begins.push_back(words.size() + end);
     words.insert(words.end(), block.words.begin(), block.words.end());
+    first_lengths.insert(first_lengths.end(), block.first_lengths.begin(),
+                         block.first_lengths.end());
     target_counts.insert(target_counts.end(), block.targets.begin(),
                          block.targets.end());
     whole_lengths.insert(whole_lengths.end(), block.lengths.begin(),
@@ -232,22 +304,39 @@ DocumentSet DocumentSet::read(const std::vector<DocumentSource> &sources,
   return result;
 }
 
+/// The rows of one document, or of one answer of a pair.
+static uint32_t fill_rows(std::span<const uint32_t> words, float weight,
+                          int32_t *tokens, int32_t *targets, int32_t *positions,
+                          float *weights) {
+  const auto count = static_cast<uint32_t>(words.size() - 1);
+  for (uint32_t row = 0; row < count; ++row) {
+    tokens[row] = static_cast<int32_t>(words[row] & ~target_bit);
+    targets[row] = static_cast<int32_t>(words[row + 1] & ~target_bit);
+    positions[row] = static_cast<int32_t>(row);
+    weights[row] = words[row + 1] & target_bit ? weight : 0;
+  }
+  return count;
+}
+
 void DocumentSet::fill(uint64_t document, float weight, int32_t *tokens,
                        int32_t *targets, int32_t *positions,
                        float *weights) const {
-  const uint32_t *const own = words.data() + begins[document];
-  const uint32_t count = rows(document);
-  for (uint32_t row = 0; row < count; ++row) {
-    tokens[row] = static_cast<int32_t>(own[row] & ~target_bit);
-    targets[row] = static_cast<int32_t>(own[row + 1] & ~target_bit);
-    positions[row] = static_cast<int32_t>(row);
-    weights[row] = own[row + 1] & target_bit ? weight : 0;
-  }
+  const std::span<const uint32_t> own = std::span(words).subspan(
+      begins[document], begins[document + 1] - begins[document]);
+  const size_t first = has_pairs() ? first_lengths[document] : own.size();
+  const uint32_t done =
+      fill_rows(own.first(first), weight, tokens, targets, positions, weights);
+  if (has_pairs())
+    fill_rows(own.subspan(first), -weight, tokens + done, targets + done,
+              positions + done, weights + done);
 }
 
 uint64_t DocumentSet::hash() const {
-  const uint64_t hash =
+  uint64_t hash =
       hash_bytes(words.data(), words.size() * sizeof words[0], size());
+  if (has_pairs())
+    hash = hash_bytes(first_lengths.data(),
+                      first_lengths.size() * sizeof first_lengths[0], hash);
   return hash_bytes(begins.data(), begins.size() * sizeof begins[0], hash);
 }
 

@@ -6,6 +6,10 @@
 // begins with the last token of the one before, so that every token is a target
 // as it was. Documents that have no target are left out.
 //
+// A document may be a pair of answers to one prompt, of which one is preferred:
+// two documents, the chosen one first, which lie in one sequence. Of longer
+// pairs the ends of both are cut off, of the longer one first.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef BATON_RUNTIME_DOCUMENTS_DOCUMENT_SET_H
@@ -41,6 +45,8 @@ enum class LongDocuments { Cut, Split, Drop };
 LongDocuments parse_long_documents(const std::string &text);
 
 struct DocumentLimits {
+  /// Lines are pairs of answers.
+  bool pairs = false;
   /// Tokens of a sequence, T.
   uint64_t length = 1;
   LongDocuments long_documents = LongDocuments::Cut;
@@ -87,12 +93,17 @@ public:
   const std::vector<DocumentFile> &files() const { return all_files; }
   const DocumentLimits &limits() const { return chosen; }
 
-  /// Rows of a step that a document takes: its tokens but the last.
+  /// Rows of a step that a document takes: its tokens but the last, of a pair
+  /// each answer's.
   uint32_t rows(uint64_t document) const {
-    return static_cast<uint32_t>(begins[document + 1] - begins[document] - 1);
+    return static_cast<uint32_t>(begins[document + 1] - begins[document] -
+                                 (has_pairs() ? 2 : 1));
   }
   uint32_t targets(uint64_t document) const { return target_counts[document]; }
-  /// Writes as many elements as there are rows; weights are `weight` or 0.
+  /// Whether each document is a pair of answers.
+  bool has_pairs() const { return chosen.pairs; }
+  /// Writes as many elements as there are rows; weights are `weight` or 0, and
+  /// of an answer that is not preferred -`weight`.
   void fill(uint64_t document, float weight, int32_t *tokens, int32_t *targets,
             int32_t *positions, float *weights) const;
 
@@ -110,6 +121,8 @@ private:
   /// Tokens; the highest bit says that one is a target.
   std::vector<uint32_t> words;
   std::vector<uint64_t> begins = {0};
+  /// Of pairs, tokens of the preferred answer.
+  std::vector<uint32_t> first_lengths;
   std::vector<uint32_t> target_counts, whole_lengths;
   std::vector<DocumentFile> all_files;
 };

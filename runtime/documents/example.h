@@ -7,6 +7,17 @@
 //   {"messages": [{"role": "user", "content": "..."}, ...]}
 //   {"prompt": [MESSAGE, ...], "completion": [MESSAGE, ...]}
 //
+// A line of a pair of answers, of which one is preferred, has "chosen" and
+// "rejected", and the "prompt" of both:
+//
+//   {"prompt": "...", "chosen": "...", "rejected": "..."}
+//   {"prompt": [MESSAGE, ...], "chosen": [MESSAGE, ...],
+//    "rejected": [MESSAGE, ...]}
+//
+// or, without a prompt, both are whole texts or conversations that begin alike:
+// what they have in common is the prompt. So it is where a prompt is a text,
+// and answers are messages.
+//
 // Messages are those of /v1/chat/completions (runtime/chat/conversation.h), and
 // beside them may stand "tools", also as a text of JSON, and
 // "chat_template_kwargs", an object. An assistant's message may have a
@@ -38,6 +49,14 @@ struct Example {
 
 /// Throws Error, which names the key at fault, for a line that is none.
 Example parse_example(std::string_view line);
+
+/// Two answers to one prompt: the one that is preferred, and the other one.
+struct Preference {
+  Example chosen, rejected;
+};
+
+/// Throws Error, which names the key at fault, for a line that is none.
+Preference parse_preference(std::string_view line);
 
 } // namespace baton
 

@@ -25,9 +25,11 @@ uint64_t element_bytes(const std::string &element) {
 /// What a step writes of one buffer, as pages of its storage.
 class WrittenPages {
 public:
+  /// `base`: where the storage begins.
   WrittenPages(const WrittenBuffer &buffer, const BatonStep &step,
-               uint64_t page)
-      : buffer(buffer), bytes(element_bytes(buffer.element)), page(page) {
+               uint64_t page, uint64_t base = 0)
+      : buffer(buffer), bytes(element_bytes(buffer.element)), page(page),
+        base(base) {
     for (size_t d = 0; d < buffer.extents.size(); ++d)
       extents.push_back(static_cast<uint64_t>(std::clamp<int64_t>(
           buffer.extents[d].evaluate(step), 0, buffer.capacity[d])));
@@ -55,7 +57,7 @@ private:
   }
 
   void add_from(size_t d, int64_t origin, std::vector<Pages> &pages) const {
-    const uint64_t begin = static_cast<uint64_t>(origin) * bytes;
+    const uint64_t begin = base + static_cast<uint64_t>(origin) * bytes;
     const auto stride = static_cast<uint64_t>(buffer.strides[d]);
     const bool has_holes = d + 1 < extents.size() && stride > span(d + 1) &&
                            (stride - span(d + 1)) * bytes >= page;
@@ -70,7 +72,7 @@ private:
   }
 
   const WrittenBuffer &buffer;
-  const uint64_t bytes, page;
+  const uint64_t bytes, page, base;
   std::vector<uint64_t> extents;
 };
 
@@ -106,6 +108,22 @@ std::vector<uint64_t> touched_bytes(const Metadata &metadata,
   for (size_t storage = 0; storage < pages.size(); ++storage)
     result.push_back(count(std::move(pages[storage])) * page_of[storage]);
   return result;
+}
+
+void add_touched_pages(const Metadata &metadata,
+                       const ProgramDescription &program, const BatonStep &step,
+                       uint64_t page,
+                       const std::vector<std::optional<uint64_t>> &begins,
+                       std::set<uint64_t> &pages) {
+  std::vector<Pages> ranges;
+  for (uint32_t i = 0; i < program.phases; ++i)
+    for (const WrittenBuffer &buffer :
+         metadata.phases[program.first_phase + i].writes)
+      if (const std::optional<uint64_t> begin = begins[buffer.storage])
+        WrittenPages(buffer, step, page, *begin).add_to(ranges);
+  for (auto [first, end] : ranges)
+    for (; first < end; ++first)
+      pages.insert(first);
 }
 
 uint64_t page_of_region(uint64_t bytes) {

@@ -11,6 +11,8 @@
 #include "runtime/execute/metadata.h"
 
 #include <cstdint>
+#include <optional>
+#include <set>
 #include <vector>
 
 namespace baton {
@@ -21,6 +23,14 @@ namespace baton {
 std::vector<uint64_t> touched_bytes(const Metadata &metadata,
                                     const ProgramDescription &program,
                                     const BatonStep &step, uint64_t page);
+
+/// The same of storages in one region, each of which begins at a byte of it or,
+/// with nothing, lies elsewhere: adds the numbers of the pages.
+void add_touched_pages(const Metadata &metadata,
+                       const ProgramDescription &program, const BatonStep &step,
+                       uint64_t page,
+                       const std::vector<std::optional<uint64_t>> &begins,
+                       std::set<uint64_t> &pages);
 
 /// Bytes of the pages that the system gives a region of so many: huge ones,
 /// where it has them and the region is large enough. See HugeRegion.

@@ -142,7 +142,9 @@ void add_training_data(CLI::App &command, TrainingDataOptions &options) {
                   "A text, a folder of texts, tokens (.u16, .u32), or "
                   "documents: a .jsonl file, or a folder of such, whose lines "
                   "have \"messages\", \"prompt\" and \"completion\", or "
-                  "\"text\". Of documents there may be several --data; with "
+                  "\"text\"; of a program compiled with --loss=dpo, "
+                  "\"chosen\" and \"rejected\". Of documents there may be "
+                  "several --data; with "
                   "=WEIGHT behind it, an epoch has each document so many times")
       ->type_name("PATH[=WEIGHT]")
       ->allow_extra_args(false)
@@ -261,6 +263,12 @@ void add_optimizer_options(CLI::App &command, TrainOptions &options) {
                   "Of programs compiled with --dtype=f16: what losses are "
                   "multiplied by at first, a power of two; halved whenever a "
                   "gradient is infinite (default: 65536)")
+      ->type_name("X");
+  command
+      .add_option("--dpo-beta", options.dpo_beta,
+                  "Of programs compiled with --loss=dpo: how much a model is "
+                  "held to the reference, which it is as the run begins "
+                  "(default: 0.1)")
       ->type_name("X");
 }
 

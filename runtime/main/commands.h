@@ -179,6 +179,8 @@ struct TrainOptions : RankOptions {
   double clip = 1;
   /// Of programs in F16: the scale to begin with.
   std::optional<double> loss_scale;
+  /// Of losses of pairs of answers; else the usual one.
+  std::optional<double> dpo_beta;
   uint64_t save_every = 0;
   uint64_t keep = 2;
   /// 0 without; of a run that is resumed, its own.

@@ -142,6 +142,10 @@ void evaluate(const Metadata &metadata, const EvaluationOptions &options,
   const TrainingData data =
       TrainingData::open(metadata, options.data, folder, shape.length,
                          /*notes=*/!options.run.quiet && ranks.speak());
+  if (data.has_pairs())
+    throw Error("eval: this program's loss is of pairs of answers, beside a "
+                "reference that only a run has; train --validate-every "
+                "measures those that are set aside");
   const std::vector<TrainingData::Part> parts = data.parts(shape);
   ranks.run([&](Communicator *communicator, unsigned workers) {
     const std::vector<double> losses =

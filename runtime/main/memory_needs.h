@@ -45,7 +45,8 @@ training_memory(const Metadata &metadata, const MemoryNeeds &needs,
 inline constexpr std::pair<const char *, const char *> training_uses[] = {
     {"frozen", "frozen weights"},  {"parameter", "weights"},
     {"gradient", "gradients"},     {"optimizer", "optimizer's states"},
-    {"exchange", "for exchanges"}, {"input", "inputs"}};
+    {"exchange", "for exchanges"}, {"input", "inputs"},
+    {"output", "outputs"}};
 
 } // namespace baton
 

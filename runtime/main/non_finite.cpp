@@ -19,7 +19,14 @@ namespace {
 
 constexpr const char *untouched = "; the last checkpoint is as it was";
 
+bool is_real(DataType type) {
+  return type == DataType::F32 || type == DataType::F64;
+}
+
 bool is_finite(const TrainingTensor &tensor) {
+  // Codes are; their scales are tensors of their own.
+  if (!is_real(tensor.type))
+    return true;
   uint64_t count = tensor.elements() * tensor.layers;
   for (uint64_t i = 0; i < count; ++i)
     if (!std::isfinite(real_at(tensor.data, tensor.type, i)))
@@ -33,6 +40,8 @@ struct Finding {
   double value = 0;
 
   void look(const void *values, DataType type, uint64_t size) {
+    if (!is_real(type))
+      return;
     for (uint64_t i = 0; i < size; ++i) {
       double found = real_at(values, type, i);
       if (std::isfinite(found))
@@ -88,9 +97,10 @@ public:
          const TrainingTensors &tensors, const NonFiniteStep &failure,
          std::span<const StageCall> calls, Communicator *communicator)
       : metadata(metadata), batches(batches), tensors(tensors),
-        inputs(tensors, batch_place(communicator)), failure(failure),
-        pipeline(Pipeline::parse(metadata.json)), calls(calls), steps(calls),
-        communicator(communicator) {}
+        inputs(tensors, batch_place(communicator),
+               failure.preferences ? &*failure.preferences : nullptr),
+        failure(failure), pipeline(Pipeline::parse(metadata.json)),
+        calls(calls), steps(calls), communicator(communicator) {}
 
   /// What was found, and when: of what several ranks find the least one came
   /// first.
@@ -113,8 +123,7 @@ public:
     uint32_t layer = description.layer(iteration);
     for (const WrittenBuffer &buffer : description.writes) {
       std::optional<DataType> type = parse_program_type(buffer.element);
-      if ((type != DataType::F32 && type != DataType::F64) ||
-          !can_be_evaluated(buffer))
+      if (!type || !is_real(*type) || !can_be_evaluated(buffer))
         continue;
       WrittenValues values =
           copy_values(buffer, step, layer,

@@ -12,6 +12,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/error.h"
 #include "runtime/main/training_run.h"
+#include "runtime/train/references.h"
 #include "runtime/train/training_tensors.h"
 
 #include <cstddef>
@@ -32,6 +33,8 @@ struct NonFiniteStep : Error {
   Number number;
   /// What every parameter held, by copy_parameters().
   std::vector<std::vector<std::byte>> parameters;
+  /// Where losses are of pairs.
+  std::optional<Preferences> preferences;
 };
 
 /// Says which tensor of parameters, under the name that `like` has for it, or

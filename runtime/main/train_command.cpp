@@ -14,6 +14,7 @@
 #include "runtime/main/training_forecast.h"
 #include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
+#include "runtime/train/references.h"
 #include "runtime/train/training_tensors.h"
 #include "runtime/weights/gguf_model.h"
 
@@ -225,7 +226,18 @@ void train(const Metadata &metadata, const TrainOptions &options,
       TrainingData::open(metadata, options.data, folder, shape.length,
                          /*notes=*/!options.run.quiet && ranks.speak());
 
+  if (options.dpo_beta && !data.has_pairs())
+    throw Error("--dpo-beta: is for pairs of answers; compile with batonc "
+                "--mode=train --loss=dpo");
+  std::optional<double> beta;
+  if (data.has_pairs())
+    beta = options.dpo_beta.value_or(Preferences().beta);
+  if (beta && !(*beta > 0 && *beta <= 1000))
+    throw Error("--dpo-beta: expected a number above 0 and of at most 1000");
+
   nlohmann::json settings = run_settings(options, optimizer, data.settings());
+  if (beta)
+    settings["--dpo-beta"] = *beta;
   settings["--accumulate"] = shape.accumulation;
   TrainingState state;
   state.seed = options.seed.value_or(0);
@@ -252,8 +264,12 @@ void train(const Metadata &metadata, const TrainOptions &options,
     throw Error("--validate-every " + std::to_string(options.validate_every) +
                 ": no sequence is set aside for it; the data has one only, or "
                 "--validation-fraction is 0");
-  TrainingRun run = {metadata,  options, folder,   adapter, base, schedule,
-                     optimizer, scale,   *batches, state,   point};
+  std::vector<TrainingData::Part> pairs;
+  if (beta)
+    pairs = data.parts(shape);
+  TrainingRun run = {metadata, options,   folder, adapter,  base,
+                     schedule, optimizer, scale,  *batches, pairs,
+                     beta,     state,     point};
   if (ranks.speak())
     report(data, *batches, options);
   ranks.run([&](Communicator *communicator, unsigned workers) {

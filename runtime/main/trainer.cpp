@@ -10,9 +10,10 @@ namespace baton {
 
 Trainer::Trainer(const TrainingRun &run, TrainingTensors &tensors,
                  LossScale &scale, std::span<const StageCall> calls,
-                 Communicator *communicator, StepResults *results)
+                 Communicator *communicator, StepResults *results,
+                 const Preferences *preferences)
     : run(run), scale(scale), communicator(communicator), results(results),
-      inputs(tensors, batch_place(communicator)),
+      inputs(tensors, batch_place(communicator), preferences),
       numbers(tensors.find("numbers")), calls(calls),
       losses(run.metadata.json, numbers.type) {}
 

@@ -41,10 +41,11 @@ struct StepResults {
 class Trainer : public StepDriver {
 public:
   /// All outlive it. `calls`: what a stage of a pipeline runs in a step.
-  /// `results`: null on ranks that report nothing.
+  /// `results`: null on ranks that report nothing. `preferences`: where losses
+  /// are of pairs.
   Trainer(const TrainingRun &run, TrainingTensors &tensors, LossScale &scale,
           std::span<const StageCall> calls, Communicator *communicator,
-          StepResults *results);
+          StepResults *results, const Preferences *preferences);
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;

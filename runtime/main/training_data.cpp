@@ -52,6 +52,14 @@ std::optional<int32_t> end_of_bytes(const fs::path &folder,
   return std::nullopt;
 }
 
+/// Whether losses of the program are of pairs of answers.
+bool trains_on_pairs(const Metadata &metadata) {
+  return std::ranges::any_of(metadata.json.at("training").at("tensors"),
+                             [](const nlohmann::json &tensor) {
+                               return tensor.at("name") == "preferences";
+                             });
+}
+
 void refuse_for_streams(const TrainingDataOptions &options) {
   const char *flag = options.loss_on          ? "--loss-on"
                      : options.packing        ? "--packing"
@@ -88,6 +96,11 @@ TrainingData TrainingData::open(const Metadata &metadata,
     if (!files.empty())
       sources.push_back({std::move(files), named.weight.value_or(1)});
   }
+  if (sources.empty() && trains_on_pairs(metadata))
+    throw Error("--data " + options.paths.front() +
+                ": this program's loss is of pairs of answers (--loss=dpo); "
+                "give a .jsonl file whose lines have \"chosen\" and "
+                "\"rejected\"");
   if (sources.empty())
     result.open_stream(metadata, options, folder, notes);
   else
@@ -120,12 +133,21 @@ void TrainingData::open_documents(const Metadata &metadata,
                                   const std::vector<DocumentSource> &sources,
                                   const fs::path &folder, uint64_t length,
                                   bool notes) {
+  const bool pairs = trains_on_pairs(metadata);
+  if (pairs && options.loss_on && *options.loss_on != "completions")
+    throw Error("--loss-on=" + *options.loss_on +
+                ": of pairs of answers, the answers count alone; leave the "
+                "flag out");
+  if (pairs && options.long_documents && *options.long_documents == "split")
+    throw Error("--long-documents=split: a pair of answers cannot be split; "
+                "cut leaves their ends out, drop the pair");
   loss_on = options.loss_on.value_or("completions");
   long_documents = options.long_documents.value_or("cut");
   packing = parse_packing(options.packing.value_or("best"));
   ExampleEncoder::Options encoding;
   encoding.loss_on = parse_loss_on(loss_on);
-  const DocumentLimits limits = {.length = length,
+  const DocumentLimits limits = {.pairs = pairs,
+                                 .length = length,
                                  .long_documents =
                                      parse_long_documents(long_documents),
                                  .skip_bad_lines = options.skip_bad_lines,

@@ -41,6 +41,9 @@ public:
                                          const BatchOrigin &origin,
                                          double validation_fraction) const;
 
+  /// Whether documents are pairs of answers.
+  bool has_pairs() const { return documents && documents->has_pairs(); }
+
   /// Null of a stream. `batches` are those of a run.
   nlohmann::ordered_json report(const Batches &batches) const;
 

@@ -10,6 +10,7 @@
 #include "runtime/main/table.h"
 
 #include <algorithm>
+#include <set>
 
 namespace baton {
 
@@ -98,23 +99,41 @@ RankForecast forecast_place(const Metadata &metadata, const Pipeline &pipeline,
         step_costs(metadata.json.at("programs").at(call.program),
                    runs ? sequences : 1, runs ? shape.length : 1, !runs);
   }
-  // What is kept is all touched, and of what is of a microbatch a part.
-  Pipeline touched = pipeline;
-  for (size_t i = 0; i < touched.uses.size(); ++i) {
-    const std::vector<uint64_t> bytes =
-        touched_bytes(metadata, metadata.programs[i],
-                      step_of(shape, mesh, /*updates=*/true), page_bytes);
-    for (StorageUse &use : touched.uses[i])
-      if (use.scope == StorageUse::Scope::Transient || use.slot == "flight")
-        use.bytes = std::min(use.bytes, bytes[use.storage]);
+  // What is kept is all touched, and of what is of a microbatch a part, on
+  // pages of one region.
+  const StageLayout layout(pipeline, place);
+  const uint64_t kept = layout.shared_bytes + layout.stage_bytes,
+                 transient = kept + layout.flight_bytes * layout.slots;
+  const uint64_t page = page_of_region(layout.bytes());
+  std::set<uint64_t> pages;
+  for (const StageCall &call : pipeline.calls(place)) {
+    std::vector<std::optional<uint64_t>> begins(metadata.storages.size());
+    const std::vector<StorageUse> &uses = pipeline.uses[call.program];
+    for (size_t i = 0; i < uses.size(); ++i)
+      if (uses[i].scope == StorageUse::Scope::Transient)
+        begins[uses[i].storage] = transient + layout.transient[call.program][i];
+      else if (uses[i].scope == StorageUse::Scope::Stage &&
+               uses[i].slot == "flight")
+        begins[uses[i].storage] =
+            kept + call.slot * layout.flight_bytes +
+            StageLayout::find(layout.flight, uses[i].storage, call.chunk).begin;
+    const BatonStep step = call.microbatch
+                               ? step_of(shape, mesh, /*updates=*/false)
+                               : BatonStep{1, 0, 1, 0};
+    add_touched_pages(metadata, metadata.programs[call.program], step, page,
+                      begins, pages);
   }
-  const StageLayout layout(touched, place);
+  uint64_t in_flight = 0, activations = 0;
+  for (uint64_t number : pages)
+    if (number * page >= transient)
+      activations += page;
+    else if (number * page >= kept)
+      in_flight += page;
   const uint32_t first = mesh.group(0, {pipeline.axis})[place];
   add_frozen(rank, memory_needs(metadata, first));
-  add(rank, "weights, gradients, states",
-      layout.shared_bytes + layout.stage_bytes);
-  add(rank, "microbatches in flight", layout.flight_bytes * layout.slots);
-  add(rank, "activations", layout.transient_bytes);
+  add(rank, "weights, gradients, states", kept);
+  add(rank, "microbatches in flight", in_flight);
+  add(rank, "activations", activations);
   add(rank, "workers", worker_bytes(metadata, workers));
   return rank;
 }

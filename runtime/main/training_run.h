@@ -5,6 +5,7 @@
 
 #include "runtime/comm/communicator.h"
 #include "runtime/main/commands.h"
+#include "runtime/main/training_data.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/learning_rate.h"
 #include "runtime/train/loss_scale.h"
@@ -13,6 +14,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 
 namespace baton {
 
@@ -30,6 +32,10 @@ struct TrainingRun {
   const OptimizerNumbers &optimizer;
   const LossScale &scale;
   const Batches &batches;
+  /// Where losses are of pairs of answers: all of them, each once, and how much
+  /// they count against the reference.
+  std::span<const TrainingData::Part> pairs;
+  std::optional<double> beta;
   /// Where it begins, and with which checkpoint of its own.
   const TrainingState &state;
   const std::optional<ResumePoint> &point;

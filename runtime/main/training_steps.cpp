@@ -12,6 +12,7 @@
 #include "runtime/main/non_finite.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
+#include "runtime/main/reference_pass.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/trainer.h"
 #include "runtime/main/validation.h"
@@ -146,6 +147,8 @@ public:
 private:
   /// The parameters that the run begins with.
   void load(unsigned threads);
+  /// What the model says of all pairs, before the run's first step.
+  void find_references();
   /// The axis whose ranks have different layers; empty without one.
   std::string stage_axis() const {
     std::optional<Pipeline> pipeline = Pipeline::parse(run.metadata.json);
@@ -177,6 +180,7 @@ private:
   std::optional<TrainingTensors> tensors;
   std::optional<Checkpoint> checkpoint;
   LossScale scale = run.scale;
+  std::optional<Preferences> preferences;
   const unsigned workers;
 };
 
@@ -200,6 +204,34 @@ void RankRun::load(unsigned threads) {
     tensors->load(Checkpoint::open(*run.base), threads);
   else
     tensors->initialize(options.init_seed.value_or(0));
+}
+
+void RankRun::find_references() {
+  if (!run.beta)
+    return;
+  preferences.emplace();
+  preferences->beta = *run.beta;
+  uint64_t count = 0;
+  for (const TrainingData::Part &part : run.pairs)
+    count += *part.documents;
+  if (run.point) {
+    preferences->references =
+        read_references(options.out, count, run.batches.sample());
+    return;
+  }
+  Progress progress("the reference's log-probabilities of " +
+                        std::to_string(count) + " pairs",
+                    options.run.quiet || !reports);
+  ReferencePass pass(
+      run.pairs, *tensors, batch_place(communicator),
+      [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+  References found = pass.measure(*execution, communicator);
+  check_stopped();
+  preferences->references = std::move(found);
+  if (reports)
+    write_references(preferences->references, tensors->find("preferences").type,
+                     run.batches.sample(), out->path());
+  wait_for_first("the file of references");
 }
 
 void RankRun::check_stopped() const {
@@ -256,6 +288,7 @@ void RankRun::explain(NonFiniteStep &failure) {
   fetch_state(*tensors);
   check_finite(failure.what() + std::string(": "));
   failure.parameters = copy_parameters(*tensors);
+  failure.preferences = preferences;
 }
 
 void RankRun::check_finite(const std::string &when) {
@@ -315,17 +348,19 @@ void RankRun::steps() {
       compute_type(run.metadata) != "f64")
     results->peak = measure_arithmetic_peak(
         workers ? workers : chosen_workers(options.run));
-  Trainer trainer(run, *tensors, scale, execution->calls(), communicator,
-                  results.get());
-  trainer.step = run.state.step;
-  RunTrace trace(run.metadata, options.run, *execution, communicator);
-  MemoryCheck memory(run.metadata, options.run, *execution, communicator);
   // A signal that stops one rank stops all.
   std::optional<Interruptible> interruptible;
   if (!communicator || communicator->hears_signals())
     interruptible.emplace(execution->stop);
+  find_references();
+  const Preferences *const pairs = preferences ? &*preferences : nullptr;
+  Trainer trainer(run, *tensors, scale, execution->calls(), communicator,
+                  results.get(), pairs);
+  trainer.step = run.state.step;
+  RunTrace trace(run.metadata, options.run, *execution, communicator);
+  MemoryCheck memory(run.metadata, options.run, *execution, communicator);
   Validation validation(run.metadata.json, run.batches, *tensors,
-                        execution->calls(), batch_place(communicator));
+                        execution->calls(), batch_place(communicator), pairs);
   while (trainer.step < options.steps) {
     uint64_t save_at =
         next_stop(trainer.step, options.save_every, options.steps);

@@ -13,8 +13,19 @@
 #include "runtime/comm/mesh.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace baton {
+
+/// A pair of answers in a microbatch.
+struct PairOfBatch {
+  /// Its first row; the pair ends where the next one begins.
+  uint64_t row;
+  /// Its number among all pairs.
+  uint32_t number;
+  /// In the loss, which is the mean over the pairs of the step.
+  float weight;
+};
 
 struct BatchShape {
   /// Sequences of a microbatch, B.
@@ -41,7 +52,8 @@ struct BatchOrigin {
 ///   positions  places in the sequence, or in the document: attention sees what
 ///              is before a row, from the last position 0 on
 ///   weights    of the targets in the loss: the losses of all microbatches of a
-///              step, weighted and summed, are the step's mean
+///              step, weighted and summed, are the step's mean; of pairs of
+///              answers 1 or -1, as an answer is preferred or not
 /// Where a microbatch is cut into parts, each of B / parts sequences, it is
 /// that part only; weights stay those of the whole. Threads may use one at
 /// once.
@@ -69,6 +81,11 @@ public:
   virtual void fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
                     int32_t *targets, int32_t *positions, float *weights,
                     Place part) const = 0;
+  /// Its pairs, in the order of their rows; none where data are no pairs.
+  virtual std::vector<PairOfBatch> pairs(uint64_t step, uint64_t microbatch,
+                                         Place part) const {
+    return {};
+  }
 
   /// Batches in which all validation sequences fit. They are in order; rows
   /// behind the last one hold zeros and have the weight 0. The losses of all,
@@ -77,6 +94,10 @@ public:
   virtual void fill_validation(uint64_t number, int32_t *tokens,
                                int32_t *targets, int32_t *positions,
                                float *weights, Place part) const = 0;
+  virtual std::vector<PairOfBatch> validation_pairs(uint64_t number,
+                                                    Place part) const {
+    return {};
+  }
   /// Targets of all of them.
   virtual uint64_t validation_targets() const = 0;
 

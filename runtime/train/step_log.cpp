@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <unistd.h>
@@ -32,8 +33,17 @@ std::string step_line(const StepReport &report) {
 
 std::string step_progress(const StepReport &report, uint64_t steps) {
   double done = steps ? std::min(1.0, double(report.step) / double(steps)) : 1;
-  // Both have to fit in a line.
-  const int width = report.utilisation ? 12 : 20;
+  // Where losses are of pairs of answers, how well they are told apart.
+  auto part = [&](const char *name) -> std::optional<double> {
+    for (const auto &[own, value] : report.loss_parts)
+      if (own == name)
+        return value;
+    return std::nullopt;
+  };
+  const std::optional<double> margin = part("rewards/margins"),
+                              accuracy = part("rewards/accuracies");
+  // All have to fit in a line.
+  const int width = margin && accuracy ? 4 : report.utilisation ? 12 : 20;
   int filled = static_cast<int>(done * width);
   char text[256];
   std::snprintf(text, sizeof(text),
@@ -44,7 +54,11 @@ std::string step_progress(const StepReport &report, uint64_t steps) {
                 static_cast<int>(done * 100), report.loss,
                 std::clamp(report.tokens_per_second, 0.0, 1e12));
   std::string line = text;
-  if (report.utilisation) {
+  if (margin && accuracy) {
+    std::snprintf(text, sizeof(text), "  margin %.3g (%.0f %%)", *margin,
+                  std::clamp(*accuracy, 0.0, 1.0) * 100);
+    line += text;
+  } else if (report.utilisation) {
     std::snprintf(text, sizeof(text), "  %.0f %% MFU",
                   std::clamp(*report.utilisation, 0.0, 99.0) * 100);
     line += text;

@@ -4,6 +4,8 @@
 
 #include "runtime/train/reals.h"
 
+#include <algorithm>
+
 namespace baton {
 
 StepLosses::StepLosses(const nlohmann::json &description, DataType type)
@@ -21,6 +23,13 @@ void StepLosses::add(const void *summary) {
   sums[0] += real_at(summary, type, 0);
   for (size_t i = 1; i < sums.size(); ++i)
     sums[i] += real_at(summary, type, 3 + i);
+}
+
+double StepLosses::own() const {
+  const auto found = std::ranges::find(names, "cross_entropy");
+  return sums[found == names.end()
+                  ? 0
+                  : static_cast<size_t>(found - names.begin())];
 }
 
 std::vector<std::pair<std::string, double>> StepLosses::parts() const {

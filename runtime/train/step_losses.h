@@ -29,7 +29,7 @@ public:
   /// What is minimised.
   double all() const { return sums.front(); }
   /// The model's own: of a mixture of experts without what its routers add.
-  double own() const { return sums[sums.size() > 1]; }
+  double own() const;
   /// All but the first, by name.
   std::vector<std::pair<std::string, double>> parts() const;
 

@@ -99,6 +99,8 @@ std::optional<DataType> parse_program_type(std::string_view name) {
     return DataType::F64;
   if (name == "i8")
     return DataType::I8;
+  if (name == "u8")
+    return DataType::U8;
   return std::nullopt;
 }
 

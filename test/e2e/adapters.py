@@ -125,6 +125,9 @@ def test(arguments, scratch):
             expect(read_bytes(path(f"whole/step-50/{file}")) == read_bytes(path(f"resumed/step-50/{file}")),
                    f"a run that is resumed has another {file}")
 
+    if "losses" in golden:
+        check_blocks(arguments, golden, path, compile_program, train)
+
     # What eval measures of the adapter, and of the model alone.
     evaluate = [program, "eval", "--weights", arguments.folder, "--data", path("tokens.u16"), *golden.sequence,
                 *golden.batch, "--json", "--quiet"]
@@ -141,6 +144,35 @@ def test(arguments, scratch):
         expect(largest <= 2e-9 if ".lora_B." in name else 0.01 < largest <= 1, f"{name} begins with {largest}")
 
     check_refusals(arguments, program, path)
+
+
+def check_blocks(arguments, golden, path, compile_program, train):
+    """With states in 8 bits, whose blocks end with the pairs' narrow sides: near the losses
+    of PyTorch's AdamW, the same bits for any number of workers, after a resume, and of
+    emulated CUDA; two bytes an element and scales."""
+    settings = [*golden.batch, "--lr", 1e-3, "--lr-schedule", "constant", "--weight-decay", 0.1, "--clip", 1]
+    programs = {"host": compile_program("blocks", "--dtype=f32", "--optimizer=adamw_8bit")}
+    if arguments.cuda:
+        programs["emulated"] = compile_program("blocks-emulated", "--dtype=f32", "--optimizer=adamw_8bit",
+                                               "--target=cuda:emulated", "--batch-invariant")
+    lines = train("--steps", 50, *settings, program=programs["host"], out=path("blocks-whole"))
+    worst = max(abs(line["loss"] / loss - 1) for line, loss in zip(lines, golden["losses"], strict=True))
+    expect(0 < worst < 0.01, f"states in blocks: losses are off by {worst:.2e}")
+    pairs = read_tensors(path("blocks-whole/step-50/adapter_model.safetensors"))
+    elements = sum(len(values) for _, _, values in pairs.values())
+    scales = sum(-(-rows // 32) * -(-columns // 32) for _, (rows, columns), _ in pairs.values())
+    states = read_tensors(path("blocks-whole/step-50/optimizer.safetensors"), codes=True)
+    sizes = [sum(len(values) for kind, _, values in states.values() if kind == wanted) for wanted in ("I8", "U8", "F32")]
+    expect(sizes == [elements, elements, 2 * scales], f"states in blocks: {sizes} of {elements} elements")
+    wanted = [read_bytes(path(f"blocks-whole/step-50/{file}")) for file in
+              ("adapter_model.safetensors", "optimizer.safetensors")]
+    for what, program in programs.items():
+        out = path(f"blocks-run-{what}")
+        for steps, *begins in ((20, "--adapter", arguments.adapter), (50, "--resume")):
+            train("--steps", steps, *settings, "--workers", 3, program=program, out=out, begins=begins)
+        found = [read_bytes(f"{out}/step-50/{file}") for file in ("adapter_model.safetensors", "optimizer.safetensors")]
+        expect(found == wanted, f"states in blocks, {what}: other bits")
+    print(f"states in blocks: {elements} elements in {scales} blocks, losses of 50 steps within {worst:.1e}")
 
 
 def check_merged(arguments, golden, path):

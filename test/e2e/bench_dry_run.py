@@ -9,6 +9,7 @@ import programs
 from programs import QUICK, expect, run
 from train_dry_run import CONFIG, MARGIN, linear_weights, resident
 
+INPUTS = ["tools/random-checkpoint"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 

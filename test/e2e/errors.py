@@ -323,7 +323,7 @@ def optimizers(bench):
     ]:
         write(rules, text)
         bench.compile_refuses(f"optimizer: {name}", folder, pattern, *train, f"--optimizer={rules}")
-    for flag, pattern in (("--optimizer=nothing", "there is adamw, lion, muon, sgd"),
+    for flag, pattern in (("--optimizer=nothing", "there is adafactor, adamw, adamw_8bit, lion, muon, sgd"),
                           ("--optimizer=nowhere.mlir", "nowhere.mlir"),
                           ("--optimizer=/dev/zero.mlir", "zero.mlir"),
                           ("--optimizer=", "--optimizer")):

@@ -13,6 +13,7 @@ import subprocess
 import programs
 from programs import expect
 
+INPUTS = ["docs/fine-tuning.md", "tools/self-distill", "test/golden/gpt2-small/*", "build/lib/baton/merge"]
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 LEFT_OUT = re.compile(r" serve |pandas")
 

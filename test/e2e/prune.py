@@ -22,6 +22,7 @@ import programs
 from programs import Program, expect, rows_of, run
 from training import read_tensors
 
+INPUTS = ["build/lib/baton/prune", "models/examples/bytes/*", "test/golden/*/config.json", "test/golden/*/model.safetensors"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "../golden")
 # Each byte is a token of its number.

@@ -20,6 +20,7 @@ import programs
 from programs import Program, expect, rows_of, run
 from training import read_tensors
 
+INPUTS = ["tools/self-distill", "models/examples/bytes/*"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOOL = os.path.join(HERE, "../../tools/self-distill")
 BYTES = os.path.join(HERE, "../../models/examples/bytes")

@@ -54,7 +54,7 @@ def test(arguments, scratch):
     with open(path("target.json"), "w") as file:
         json.dump(description, file)
     batonc = [arguments.batonc, arguments.folder, "--quiet", QUICK, "--target-file", path("target.json")]
-    training = [*batonc, "--mode=train"]
+    training = [*batonc, "--mode=train", f"--optimizer={arguments.optimizer}"]
     write_tokens(path("tokens.u16"), ((7 * i) % 97 for i in range(4 * (ROWS + ROWS // LENGTH))))
     runs = 0
 
@@ -166,6 +166,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--optimizer", default="adamw")
     parser.add_argument("--target", required=True, help="the CPU's description")
     parser.add_argument("--recompute", action="append")
     parser.add_argument("--stages", action="store_true")

@@ -58,6 +58,19 @@ def resident(command):
     return int(result.stdout)
 
 
+def resident_in_steps(command, lines):
+    """The same of a command that is killed behind so many lines: before a checkpoint, for which
+    rank 0 collects what ranks have parts of."""
+    script = "import resource, subprocess, sys\n" \
+             "process = subprocess.Popen(sys.argv[2:], stdout=subprocess.PIPE)\n" \
+             "read = [process.stdout.readline() for _ in range(int(sys.argv[1]))]\n" \
+             "process.kill()\nprocess.wait()\n" \
+             "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 if read[-1] else 0)"
+    result = subprocess.run(["python3", "-S", "-c", script, str(lines), *map(str, command)], capture_output=True, text=True)
+    expect(result.returncode == 0 and int(result.stdout), f"{command}: {result.stderr}")
+    return int(result.stdout)
+
+
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     folder = path("model")
@@ -132,6 +145,14 @@ def test(arguments, scratch):
     found = stages["kinds"]["products"]["flops"]
     expect(products * (1 - 1e-6) < found < (products + head) * (1 + 1e-6),
            f"{found} operations on stages, {products} of one rank")
+
+    for name in ("parts", "stages"):
+        flags = ["--batch", 4, "--seq", 128]
+        said = plan(path(name), *flags)["bytes"]
+        found = resident_in_steps([path(name), "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), *flags,
+                                   "--steps", 1000, "--out", path(f"run-{name}"), "--quiet"], 3)
+        ratios.append(found / said)
+        expect(abs(ratios[-1] - 1) < MARGIN, f"{name}: {said} bytes said, {found} resident")
 
     # What no machine of tests could train, from nothing but its config.json.
     write_config(path("large"), LARGE)

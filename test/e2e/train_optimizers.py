@@ -2,8 +2,8 @@
 
 A small model takes three steps. Its gradients and weights are read after each,
 and what became of each weight is held against the formula, applied to the
-weights and gradients before and to states that the test keeps itself. Also: the
-same bits for other numbers of workers, and after a resume; numbers that the run
+weights and gradients before and to states that the test keeps itself, or, of states
+that are kept in blocks, that the step before has saved. Also: the same bits for other numbers of workers, and after a resume; numbers that the run
 sets; a step that is not finite changes nothing.
 """
 
@@ -11,6 +11,7 @@ import argparse
 import json
 import math
 import os
+import re
 
 import programs
 from programs import QUICK, expect, run
@@ -28,6 +29,8 @@ EXPERTS = CONFIG | {
     "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "intermediate_size": 32,
     "num_hidden_layers": 2, "num_local_experts": 3, "num_experts_per_tok": 2,
 }
+# Several blocks, and ends of blocks, of each matrix; layers of whole ones and of others.
+BLOCKS = CONFIG | {"hidden_size": 48, "intermediate_size": 96, "head_dim": 24, "vocab_size": 67}
 STEPS, RATE, CLIP = 3, 0.02, 0.5
 
 
@@ -122,8 +125,91 @@ def muon_or_adamw(name, shape, **numbers):
     return (AdamW if usual else Muon)(shape, **numbers)
 
 
+class Adafactor(Rule):
+    """As Shazeer and Stern have it, 2018, with their update clipping and relative steps: a
+    matrix has the means of its rows' and columns' squares, a vector all of its squares'."""
+
+    def change(self, weight, gradient, step):
+        kept = 1 - step ** self.numbers.get("decay_rate", -0.8)
+        squares = [g * g + 1e-30 for g in gradient]
+
+        def average(name, values):
+            state = self.state(name, len(values))
+            state[:] = [kept * old + (1 - kept) * new for old, new in zip(state, values)]
+            return state
+
+        if len(self.shape) == 1:
+            mean = average("all", squares)
+        else:
+            rows, columns = self.shape
+            row = average("row", [sum(squares[r * columns:(r + 1) * columns]) / columns for r in range(rows)])
+            column = average("column", [sum(squares[c::columns]) / rows for c in range(columns)])
+            whole = sum(row) / rows
+            mean = [r / whole * c for r in row for c in column]
+        update = [g / math.sqrt(m) for g, m in zip(gradient, mean)]
+        rms = lambda values: math.sqrt(sum(value * value for value in values) / len(values))
+        rate = RATE * (max(1e-3, rms(weight)) if self.numbers.get("scale_parameter", 1) else 1)
+        length = rate / max(1, rms(update) / self.numbers.get("clip_threshold", 1.0))
+        return [w - rate * self.numbers.get("weight_decay", 0) * w - length * u for w, u in zip(weight, update)]
+
+
+BLOCK = 32
+
+
+class AdamW8bit(AdamW):
+    """With averages that are codes of 8 bits and a scale for each block: what the step
+    before has saved is decoded, and what this one saves has to be what its new averages
+    are encoded to. A code may lie on either side where F32, and the digits of the printed norm, decide."""
+
+    FORMATS = {
+        "exp_avg": (127, lambda value: value, lambda root: root),
+        "exp_avg_sq": (255, lambda value: value ** 0.25, lambda root: root ** 4),
+    }
+
+    def blocks(self):
+        """The indices of each block, and where its scale is."""
+        rows, columns = self.shape if len(self.shape) > 1 else (1, *self.shape)
+        wide = (columns + BLOCK - 1) // BLOCK
+        found = {}
+        for row in range(rows):
+            for column in range(columns):
+                found.setdefault(row // BLOCK * wide + column // BLOCK, []).append(row * columns + column)
+        return found
+
+    def begin(self, saved):
+        """`saved` has (codes, scales) of each state; nothing before the first step."""
+        self.averages = {}
+        for name, (_, _, number) in self.FORMATS.items():
+            values = self.averages[name] = [0.0] * math.prod(self.shape)
+            if saved:
+                codes, scales = saved[name]
+                for block, indices in self.blocks().items():
+                    for i in indices:
+                        values[i] = number(codes[i] * scales[block])
+
+    def state(self, name, count):
+        return self.averages[{"mean": "exp_avg", "square": "exp_avg_sq"}[name]]
+
+    def expect_saved(self, what, saved):
+        for name, (most, root, _) in self.FORMATS.items():
+            (codes, scales), values = saved[name], self.averages[name]
+            blocks = self.blocks()
+            expect(len(scales) == len(blocks) and len(codes) == len(values), f"{what}: {name} has other blocks")
+            for block, indices in blocks.items():
+                scale = max(root(abs(values[i])) for i in indices) / most
+                expect(abs(scales[block] - scale) <= 1e-5 * scale, f"{what}: {name}, block {block}: "
+                       f"the scale is {scales[block]}, expected {scale}")
+                for i in indices:
+                    code = math.copysign(root(abs(values[i])), values[i]) / scale if scale else 0
+                    if most == 255 and values[i] > 0:
+                        code = max(code, 1)
+                    expect(abs(codes[i] - code) < 0.51, f"{what}: {name}[{i}] has the code {codes[i]} of {code}")
+
+
 RULES = {
+    "adafactor": lambda name, shape, **numbers: Adafactor(shape, **numbers),
     "adamw": lambda name, shape, **numbers: AdamW(shape, **numbers),
+    "adamw_8bit": lambda name, shape, **numbers: AdamW8bit(shape, **numbers),
     "sgd": lambda name, shape, **numbers: Sgd(shape, **numbers),
     "lion": lambda name, shape, **numbers: Lion(shape, **numbers),
     "muon": muon_or_adamw,
@@ -139,6 +225,50 @@ def values_of(path):
     return {name: values for name, (_, _, values) in read_tensors(path).items()}
 
 
+def saved_states(path, name, shape):
+    """(codes, scales) of each state of a tensor, as a checkpoint has them: of all layers
+    behind one another, by the program's name."""
+    layer = re.search(r"[.]layers[.](\d+)[.]", name)
+    name = re.sub(r"[.]layers[.]\d+[.]", ".layers.", name).removeprefix("model.")
+    tensors = read_tensors(path, codes=True)
+    result = {}
+    for state in AdamW8bit.FORMATS:
+        pair = []
+        for suffix, count in (("", math.prod(shape)), (".scale", len(AdamW8bit(shape).blocks()))):
+            values = tensors[f"{name}.{state}{suffix}"][2]
+            begin = int(layer.group(1)) * count if layer else 0
+            expect(layer or len(values) == count, f"{name}.{state}{suffix} has {len(values)} elements, not {count}")
+            pair.append(values[begin:begin + count])
+        result[state] = pair
+    return result
+
+
+def takes_two_bytes(path, begin):
+    """What is kept are two codes of one byte for each element, and two scales for each
+    block; memory begins on a line."""
+    elements = sum(math.prod(shape) for _, shape, _ in begin.values())
+    blocks = sum(len(AdamW8bit(shape).blocks()) for _, shape, _ in begin.values())
+    wanted = 2 * elements + 2 * 4 * blocks
+    needs = json.loads(run([path("program"), "info", "--json"]).stdout)["training_memory"]["optimizer"]
+    expect(wanted <= needs <= wanted + 4 * 64 * len(begin), f"states take {needs} bytes, expected {wanted}")
+    saved = read_tensors(path("defaults-3", "step-3", "optimizer.safetensors"), codes=True)
+    types = {kind: sum(len(values) for other, _, values in saved.values() if other == kind)
+             for kind in ("I8", "U8", "F32")}
+    expect(types == {"I8": elements, "U8": elements, "F32": 2 * blocks} and len(saved) % 4 == 0,
+           f"saved are {types} of {elements} elements in {blocks} blocks")
+    print(f"states of {elements} elements: {needs} bytes planned, {wanted} of them in use")
+
+
+def takes_few_bytes(path, begin):
+    """A matrix has a number for each row and column."""
+    wanted = sum(4 * sum(shape) for _, shape, _ in begin.values())
+    needs = json.loads(run([path("program"), "info", "--json"]).stdout)["training_memory"]["optimizer"]
+    expect(wanted <= needs <= wanted + 2 * 64 * len(begin), f"states take {needs} bytes, expected {wanted}")
+    saved = read_tensors(path("defaults-3", "step-3", "optimizer.safetensors"))
+    expect(sum(4 * len(values) for _, _, values in saved.values()) == wanted, f"saved are {sorted(saved)}")
+    print(f"states of {wanted} bytes")
+
+
 def skips(path, compiled, train, begin):
     """A step that is not finite changes nothing. Gradients times so much are beyond F16,
     so that norms are infinite."""
@@ -147,7 +277,7 @@ def skips(path, compiled, train, begin):
     expect(line.get("skipped") and line["grad_norm"] is None, f"a finite step: {line}")
     for name, (_, _, values) in read_tensors(path("infinite", "step-1", "model.safetensors")).items():
         expect(values == begin[name][2], f"a step that is not finite changed {name}")
-    states = read_tensors(path("infinite", "step-1", "optimizer.safetensors"))
+    states = read_tensors(path("infinite", "step-1", "optimizer.safetensors"), codes=True)
     expect(states and not any(any(values) for _, _, values in states.values()),
            f"a step that is not finite changed states: {sorted(states)}")
 
@@ -156,7 +286,7 @@ def test(arguments, scratch):
     path = lambda *names: os.path.join(scratch, *names)
     os.mkdir(path("model"))
     with open(path("model", "config.json"), "w") as file:
-        json.dump(EXPERTS if arguments.experts else CONFIG, file)
+        json.dump(EXPERTS if arguments.experts else BLOCKS if arguments.optimizer == "adamw_8bit" else CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
     optimizer = arguments.optimizer
     if arguments.document:
@@ -192,7 +322,11 @@ def test(arguments, scratch):
             line = train(out, "--steps", step, "--gradients", path("gradients"), *flags)[-1]
             factor = min(1.0, CLIP / line["grad_norm"])
             gradients, after = values_of(path("gradients")), weights(out, step)
+            saved = lambda name, step: saved_states(
+                path(f"{what}-{step}", f"step-{step}", "optimizer.safetensors"), name, begin[name][1])
             for name, rule in rules.items():
+                if isinstance(rule, AdamW8bit):
+                    rule.begin(saved(name, step - 1) if step > 1 else None)
                 wanted = rule.change(before[name], [factor * g for g in gradients[name]], step)
                 far = norm(a - w for a, w in zip(after[name], wanted))
                 moved = norm(w - b for w, b in zip(wanted, before[name]))
@@ -202,6 +336,8 @@ def test(arguments, scratch):
                 expect(error < 1e-4, f"{what}, step {step}: {name} is off by {error:.2e} of what "
                        "it moves")
                 worst = max(worst, error)
+                if isinstance(rule, AdamW8bit):
+                    rule.expect_saved(f"{what}, step {step}, {name}", saved(name, step))
             before = after
         print(f"{what}: {len(begin)} tensors, {STEPS} steps, worst error {worst:.2e}")
 
@@ -210,9 +346,16 @@ def test(arguments, scratch):
         compare("decay", "--set", "weight_decay=0.1", weight_decay=0.1)
     if arguments.optimizer == "signs":
         compare("set", "--set", "keep=0.5", keep=0.5)
+    if arguments.optimizer == "adafactor":
+        compare("fixed", "--set", "scale_parameter=0", "--set", "clip_threshold=0.5", "--set", "weight_decay=0.1",
+                "--set", "decay_rate=-0.5", scale_parameter=0, clip_threshold=0.5, weight_decay=0.1, decay_rate=-0.5)
+        takes_few_bytes(path, begin)
     if arguments.optimizer == "adamw":
         compare("set", "--set", "beta2=0.95", beta2=0.95)
         compare("one-rule", "--set", "adamw.beta2=0.9", beta2=0.9)
+
+    if arguments.optimizer == "adamw_8bit":
+        takes_two_bytes(path, begin)
 
     files = ("model.safetensors", "optimizer.safetensors")
 

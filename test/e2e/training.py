@@ -10,7 +10,7 @@ from programs import expect
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../golden"))
 from projections import distance, project  # noqa: E402
 
-FORMATS = {"F32": ("f", 4), "F64": ("d", 8), "F16": ("e", 2)}
+FORMATS = {"F32": ("f", 4), "F64": ("d", 8), "F16": ("e", 2), "I8": ("b", 1), "U8": ("B", 1)}
 
 
 def read_bytes(path):
@@ -25,14 +25,14 @@ def write_tokens(path, tokens):
         file.write(struct.pack(f"<{len(tokens)}H", *tokens))
 
 
-def read_tensors(path):
-    """Name -> (type, shape, values) of a safetensors file."""
+def read_tensors(path, codes=False):
+    """Name -> (type, shape, values) of a safetensors file; of bytes only with `codes`."""
     data = read_bytes(path)
     (size,) = struct.unpack("<Q", data[:8])
     header, data = json.loads(data[8:8 + size]), data[8 + size:]
     result = {}
     for name, entry in header.items():
-        if name == "__metadata__" or entry["dtype"] == "U8":
+        if name == "__metadata__" or (entry["dtype"] == "U8" and not codes):
             continue
         begin, end = entry["data_offsets"]
         if entry["dtype"] == "BF16":

@@ -3,11 +3,12 @@ parallelism of as many ranks.
 
 With --zero=1, 2 and 3: losses, norms, gradients, weights and the optimizer's states are
 the same bits after every step, with --variants also for Lion and Muon, in F16 (with a step
-that is skipped) and F64, for any number of workers, on threads and, where Open MPI is
+that is skipped), F64 and with states in blocks, for any number of workers, on threads and, where Open MPI is
 installed, on processes. Steps of several microbatches have them with --zero=1; where
 gradients are exchanged in every one, sums are made in another order: they are near, and
 2 and 3 have the same bits. What ranks exchange is counted, with rows of its own for the
 loss and the norm. Memory is a rank's part. Checkpoints know nothing of ranks.
+States in blocks would have other codes if ranks had rows of a block each.
 """
 
 import argparse
@@ -20,8 +21,8 @@ import shutil
 import programs
 from data_parallel import LENGTH, PART, SEQUENCES, Trainer, compare, same
 from programs import MPI, expect, run
+from train_optimizers import BLOCK, AdamW8bit, saved_states
 from training import lines_of, read_bytes, read_tensors, write_tokens
-
 
 
 def check_traffic(what, stage, traffic, ranks, updates, steps, whole_bytes, gathered_bytes):
@@ -63,6 +64,63 @@ def resumed(trainer, other, steps, *flags):
     return trainer.train(steps, "--resume", *flags)
 
 
+def in_blocks(arguments, scratch, mesh, batch):
+    """Codes of 8 bits and scales of blocks: those of ranks that have all, of any stage."""
+    plain = Trainer(arguments, scratch, "blocks-plain", mesh, "--optimizer=adamw_8bit")
+    line, gradients, _, _ = plain.train(1, *batch)
+    states = os.path.join(scratch, "blocks-plain-1", "step-1", "optimizer.safetensors")
+    factor = 0.1 * min(1.0, 1.0 / line[0]["grad_norm"])
+    parted = matrices = needed = 0
+    # Experts are several to a tensor of the program's, which is whole where a cut would part blocks.
+    tensors = {name: tensor for name, tensor in read_tensors(gradients).items() if ".experts." not in name}
+    has_experts = len(tensors) < len(read_tensors(gradients))
+    for name, (_, shape, values) in tensors.items():
+        rows, columns = (1, *shape)[-2:]
+        # So much of each state a rank has, in whole blocks of rows, or of a vector's elements.
+        units, size, scales = ((-(-rows // BLOCK), BLOCK * columns, -(-columns // BLOCK)) if rows > 1 else
+                               (-(-columns // BLOCK), BLOCK, 1))
+        needed += 2 * -(-units // arguments.ranks) * (size + 4 * scales)
+        codes, _ = saved_states(states, name, shape)["exp_avg"]
+        wanted = [factor * value for value in values]
+
+        def off(blocks):
+            """How many codes are not those of such blocks."""
+            count = 0
+            for indices in blocks:
+                scale = max(abs(wanted[i]) for i in indices) / 127
+                count += sum(abs(codes[i] - wanted[i] / scale) > 0.51 for i in indices) if scale else 0
+            return count
+
+        whole = AdamW8bit(shape).blocks().values()
+        expect(off(whole) == 0, f"{name}: codes are not those of whole blocks")
+        border = -(-rows // arguments.ranks)
+        if rows == 1 or border % BLOCK == 0:
+            continue
+        matrices += 1
+        parts = [part for indices in whole for rank in range(arguments.ranks)
+                 if (part := [i for i in indices if i // columns // border == rank])]
+        parted += off(parts) > 0
+    expect(matrices > 4 and parted == matrices, f"of {matrices} matrices {parted} have other codes in parted blocks")
+    print(f"cut after equal numbers of rows, {parted} of {matrices} matrices would have other codes")
+
+    wanted, other = plain.train(3, *batch), plain
+    for stage in (1, 2, 3):
+        trainer = Trainer(arguments, scratch, f"blocks-{stage}", mesh, "--optimizer=adamw_8bit", f"--zero={stage}")
+        what = f"states in blocks, --zero={stage}"
+        same(what, wanted, trainer.train(3, *batch, "--workers", stage * arguments.ranks))
+        found = memory(trainer)["optimizer"]
+        expect(has_experts or needed <= found <= needed + 4 * 64 * len(tensors),
+               f"{what}: {found} bytes, expected {needed}")
+        rest = (wanted[0][2:], *wanted[1:])
+        begun = other.train(2, *batch)
+        expect(len(begun[0]) == 2, f"{what}: {begun[0]}")
+        out = os.path.join(scratch, f"{trainer.name}-{trainer.runs + 1}")
+        shutil.copytree(os.path.join(scratch, f"{other.name}-{other.runs}"), out)
+        same(f"{what} after {other.name}", rest, trainer.train(3, "--resume", *batch))
+        other = trainer
+        print(f"{what}: the same bits, {found} bytes of states")
+
+
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     with open(os.path.join(arguments.folder, "config.json")) as file:
@@ -75,6 +133,8 @@ def test(arguments, scratch):
     ranks = arguments.ranks
     mesh = f"--mesh=dp={ranks}"
 
+    if arguments.blocks:
+        return in_blocks(arguments, scratch, mesh, batch)
     plain = Trainer(arguments, scratch, "plain", mesh)
     zero = {stage: Trainer(arguments, scratch, f"zero{stage}", mesh, f"--zero={stage}") for stage in (1, 2, 3)}
     saved = ["--save-every", 1, "--keep", 9]
@@ -183,6 +243,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--variants", action="store_true", help="other optimizers and types, too")
+    parser.add_argument("--blocks", action="store_true", help="states in blocks alone")
     parser.add_argument("folder")
     parser.add_argument("ranks", type=int)
     arguments = parser.parse_args()

@@ -4,8 +4,8 @@
     python3 test/golden/regenerate.py --regenerate
 
 creates a virtual environment in test/golden/.venv, installs requirements.txt
-into it, and runs checkpoints.py, gradients.py, adapters.py and tokenizers_golden.py
-there. Building and testing the project needs neither this script nor its requirements.
+into it, and runs checkpoints.py, gradients.py, adapters.py, preferences.py and
+tokenizers_golden.py there. Building and testing the project needs neither this script nor its requirements.
 """
 
 import argparse
@@ -56,6 +56,7 @@ def main() -> int:
     subprocess.run([python, HERE / "checkpoints.py", *arguments.only], check=True)
     subprocess.run([python, HERE / "gradients.py", *arguments.only], check=True)
     subprocess.run([python, HERE / "adapters.py", *arguments.only], check=True)
+    subprocess.run([python, HERE / "preferences.py", *arguments.only], check=True)
     return 0
 
 

@@ -172,6 +172,11 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
       "linears (LoRA): lora, lora:r=16,alpha=32,targets=q_proj,v_proj,rslora, "
       "where targets are names of modules or all-linear, or a PEFT folder, "
       "whose adapter_config.json says it. MODEL may be quantised");
+  app.add_option(
+      "--loss", loss.value,
+      "--mode=train, what is minimised: cross-entropy (each token by "
+      "itself), or dpo (direct preference optimisation: data are "
+      "pairs of answers, one chosen and one rejected)");
   balanceLossOption = app.add_option(
       "--router-aux-loss", balanceLoss,
       "--mode=train, a mixture of experts: adds so many times the loss that "
@@ -429,8 +434,8 @@ std::string tools::CompileFlags::checkChoices() const {
            " says what is done; change it there";
   for (const Choice *choice :
        {&mode, &dtype, &activations, &kvType, &adapterType, &optimize,
-        &sanitize, &recompute, &launch, &cublasLt, &exchanges, &tensorParallel,
-        &expertParallel, &zero, &gatheredLayers})
+        &sanitize, &recompute, &loss, &launch, &cublasLt, &exchanges,
+        &tensorParallel, &expertParallel, &zero, &gatheredLayers})
     if (std::string error = choice->check(); !error.empty())
       return error;
   if (auto found = findTarget(target); !found)
@@ -590,6 +595,18 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
       return llvm::toString(parsed.takeError());
     options.adapter = *parsed;
   }
+  if (loss.value == "dpo") {
+    if (mode.value != "train")
+      return "--loss=dpo is for --mode=train";
+    for (const MeshAxis &axis : options.mesh)
+      if (axis.name == kPipelineAxis)
+        return "--loss=dpo with --mesh=pp=N is not built yet; ranks along dp "
+               "and tp train on pairs of answers";
+    if (balanceLoss > 0 || routerZLoss > 0)
+      return std::string(balanceLoss > 0 ? "--router-aux-loss"
+                                         : "--router-z-loss") +
+             " with --loss=dpo is not built yet; leave the flag out";
+  }
   for (auto [name, option, value] :
        {std::tuple{"--router-aux-loss", balanceLossOption, balanceLoss},
         {"--router-z-loss", routerZLossOption, routerZLoss},
@@ -646,6 +663,7 @@ void tools::CompileFlags::fill(CompileOptions &options) const {
   if (schedules())
     options.schedule = order.value;
   options.training = mode.value == "train";
+  options.prefers = loss.value == "dpo";
   options.optimizer = optimizer;
   for (auto [name, value] :
        {std::pair<const char *, training::RecomputeMode>{

@@ -52,14 +52,29 @@ struct Points {
   }
 };
 
-/// The sum of what sixteen neighbouring threads have, in ascending order, for
-/// all of them. Called by whole warps.
+/// Sixteen neighbouring threads, which have a vector. The warp's other sixteen
+/// may be elsewhere.
+BATON_DEVICE uint32_t threads_of_vector() {
+  return 0xffffu << (threadIdx.x & 16);
+}
+
+/// The sum of what these have, in ascending order, for all of them.
 BATON_DEVICE float sum_of_elements(float value) {
   float sum = 0.0f;
 #pragma unroll
   for (int i = 0; i < 16; ++i)
-    sum += __shfl_sync(0xffffffffu, value, i, 16);
+    sum += __shfl_sync(threads_of_vector(), value, i, 16);
   return sum;
+}
+
+/// The largest of it; what is no number is none.
+BATON_DEVICE float largest_of_elements(float value) {
+#pragma unroll
+  for (int apart = 8; apart > 0; apart /= 2) {
+    const float other = __shfl_xor_sync(threads_of_vector(), value, apart, 16);
+    value = value != value || other > value ? other : value;
+  }
+  return value;
 }
 
 /// NaN if one is; -0 is smaller than +0.

@@ -20,6 +20,7 @@
 #include "codegen/cuda/library/hyper_gradient.h"
 #include "codegen/cuda/library/linear_transposed.h"
 #include "codegen/cuda/library/norm_gradient.h"
+#include "codegen/cuda/library/preference_loss.h"
 #include "codegen/cuda/library/product.h"
 #include "codegen/cuda/library/product_matrix.h"
 #include "codegen/cuda/library/router_loss.h"

@@ -56,6 +56,7 @@ static RuleTable makeTable() {
                    addMatmul,
                    addNorm,
                    addNormGradient,
+                   addPreferenceLoss,
                    addProduct,
                    addRope,
                    addRouterLoss,

@@ -95,6 +95,7 @@ void addLinear(RuleTable &rules);
 void addMatmul(RuleTable &rules);
 void addNorm(RuleTable &rules);
 void addNormGradient(RuleTable &rules);
+void addPreferenceLoss(RuleTable &rules);
 void addProduct(RuleTable &rules);
 void addRope(RuleTable &rules);
 void addRouterLoss(RuleTable &rules);

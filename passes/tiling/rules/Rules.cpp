@@ -28,6 +28,7 @@ static TilingRules makeRules() {
                    addNorm,
                    addNormGradient,
                    addPagedAttention,
+                   addPreferenceLoss,
                    addProduct,
                    addRope,
                    addRouterLoss,

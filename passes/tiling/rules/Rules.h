@@ -94,6 +94,7 @@ void addMatmul(TilingRules &rules);
 void addNorm(TilingRules &rules);
 void addNormGradient(TilingRules &rules);
 void addPagedAttention(TilingRules &rules);
+void addPreferenceLoss(TilingRules &rules);
 void addProduct(TilingRules &rules);
 void addRope(TilingRules &rules);
 void addRouterLoss(TilingRules &rules);

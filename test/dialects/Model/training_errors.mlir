@@ -748,6 +748,83 @@
 
 // -----
 
+// preference_loss: losses are rows x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 1 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{losses has shape [rows, 1], expected [rows]}}
+%r:2 = "model.preference_loss"(%v0, %v1, %v2) {} : (!model.tensor<rows x 1 x f32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 7 x f32>, !model.tensor<rows x f32>)
+
+// -----
+
+// ... and so are weights
+%v0 = "test.value"() : () -> !model.tensor<rows x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x i32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{weights has 'i32' elements, expected f32}}
+%r:2 = "model.preference_loss"(%v0, %v1, %v2) {} : (!model.tensor<rows x f32>, !model.tensor<rows x i32>, !model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 7 x f32>, !model.tensor<rows x f32>)
+
+// -----
+
+// ... and the gradient
+%v0 = "test.value"() : () -> !model.tensor<rows x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{the gradient has shape [rows, 1], expected [rows]}}
+%r:2 = "model.preference_loss"(%v0, %v1, %v2) {} : (!model.tensor<rows x f32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 7 x f32>, !model.tensor<rows x 1 x f32>)
+
+// -----
+
+// ... preferences are rows x 4 x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 3 x f32>
+// expected-error @below {{preferences has shape [rows, 3], expected [rows, 4]}}
+%r:2 = "model.preference_loss"(%v0, %v1, %v2) {} : (!model.tensor<rows x f32>, !model.tensor<rows x f32>, !model.tensor<rows x 3 x f32>) -> (!model.tensor<rows x 7 x f32>, !model.tensor<rows x f32>)
+
+// -----
+
+// ... results are rows x 7 x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{results has shape [rows, 4], expected [rows, 7]}}
+%r:2 = "model.preference_loss"(%v0, %v1, %v2) {} : (!model.tensor<rows x f32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 4 x f32>, !model.tensor<rows x f32>)
+
+// -----
+
+// weigh_rows: x is rows x f32 or rows x K x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 2 x 4 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{x has shape [rows, 2, 4], expected [rows] or [rows, width]}}
+%r = "model.weigh_rows"(%v0, %v1) {} : (!model.tensor<rows x 2 x 4 x f32>, !model.tensor<rows x f32>) -> !model.tensor<rows x 2 x 4 x f32>
+
+// -----
+
+// ... in f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f16>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{f32}}
+%r = "model.weigh_rows"(%v0, %v1) {} : (!model.tensor<rows x 8 x f16>, !model.tensor<rows x f32>) -> !model.tensor<rows x 8 x f16>
+
+// -----
+
+// ... the result has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x f32>
+// expected-error @below {{the result}}
+%r = "model.weigh_rows"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x f32>) -> !model.tensor<rows x f32>
+
+// -----
+
+// ... factors are rows x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+// expected-error @below {{factors has shape [rows, 4], expected [rows]}}
+%r = "model.weigh_rows"(%v0, %v1) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 4 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
 // reindex: stands in a training program
 model.program @p max_seq 8 {
 ^bb0(%t: !model.tensor<rows x i32>):

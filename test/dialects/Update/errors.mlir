@@ -4,7 +4,7 @@
 // RUN: baton-opt %s --split-input-file -verify-diagnostics
 
 !t = tensor<?x?xf32>
-// expected-error @+1 {{takes 2 arguments, expected the parameter, its gradient and 1 states, of tensor<?x?xf32>}}
+// expected-error @+1 {{takes 2 arguments, expected the parameter, its gradient and 1 states, of tensor<?x?xf32>, or for states tensor<?x1xf32> or tensor<1x?xf32>}}
 update.rule @arguments states ["m"] {
 ^bb0(%p: !t, %g: !t):
   %n = update.map (%w = %p) {
@@ -16,7 +16,7 @@ update.rule @arguments states ["m"] {
 // -----
 
 !t = tensor<?x?xf32>
-// expected-error @+1 {{takes 2 arguments, expected the parameter, its gradient and 0 states, of tensor<?x?xf32>}}
+// expected-error @+1 {{takes 2 arguments, expected the parameter, its gradient and 0 states, of tensor<?x?xf32>, or for states tensor<?x1xf32> or tensor<1x?xf32>}}
 update.rule @types {
 ^bb0(%p: !t, %g: tensor<?xf32>):
   %n = update.map (%w = %p) {
@@ -239,4 +239,234 @@ update.rule @product {
   // expected-error @+1 {{multiplies the gradient, which only maps and sums scale; multiply a map's result}}
   %x = update.product %g, %p transposed
   update.return %p
+}
+
+// -----
+
+update.format @known codes i8 blocks [32, 32] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{gives a format to "x", which is none of its states}}
+update.rule @stranger states ["a", "b"] formats {x = @known} {
+^bb0(%p: !t, %g: !t, %a: !t, %b: !t):
+  %x, %y, %z = update.map (%w = %p) {
+    update.yield %w, %w, %w
+  }
+  update.return %x, %y, %z
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{keeps "a" as @nobody, and there is no update.format of that name}}
+update.rule @nameless states ["a", "b"] formats {a = @nobody} {
+^bb0(%p: !t, %g: !t, %a: !t, %b: !t):
+  %x, %y, %z = update.map (%w = %p) {
+    update.yield %w, %w, %w
+  }
+  update.return %x, %y, %z
+}
+
+// -----
+
+update.format @small codes i8 blocks [16, 16] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+update.format @large codes i8 blocks [32, 32] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{has formats of different blocks, [16, 16] and [32, 32]}}
+update.rule @several states ["a", "b"] formats {a = @small, b = @large} {
+^bb0(%p: !t, %g: !t, %a: !t, %b: !t):
+  %x, %y, %z = update.map (%w = %p) {
+    update.yield %w, %w, %w
+  }
+  update.return %x, %y, %z
+}
+
+// -----
+
+update.format @flat codes i8 blocks [1, 64] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{is wide, and blocks of @flat have 1 rows, expected a multiple of 16}}
+update.rule @turned states ["a", "b"] formats {a = @flat} wide {
+^bb0(%p: !t, %g: !t, %a: !t, %b: !t):
+  %x, %y, %z = update.map (%w = %p) {
+    update.yield %w, %w, %w
+  }
+  update.return %x, %y, %z
+}
+
+// -----
+
+update.format @known codes i8 blocks [32, 32] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+!t = tensor<?x?xf32>
+update.rule @multiplied states ["a", "b"] formats {a = @known} {
+^bb0(%p: !t, %g: !t, %a: !t, %b: !t):
+  // expected-error @+1 {{multiplies a state that is kept in a format, which only maps and sums read; multiply a map's result}}
+  %m = update.product %a, %a transposed
+  %x, %y, %z = update.map (%w = %p) {
+    update.yield %w, %w, %w
+  }
+  update.return %x, %y, %z
+}
+
+// -----
+
+// expected-error @+1 {{codes are 'i16', expected i8 or ui8}}
+update.format @wide codes i16 blocks [32, 32] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+// -----
+
+// expected-error @+1 {{blocks are [32, 24], expected rows, and a multiple of 16 columns}}
+update.format @uneven codes i8 blocks [32, 24] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+// -----
+
+// expected-error @+1 {{blocks are [32], expected rows, and a multiple of 16 columns}}
+update.format @line codes i8 blocks [32] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+// -----
+
+// expected-error @+1 {{encode takes 1 numbers, expected 2, of which it yields one}}
+update.format @few codes i8 blocks [32, 32] scale (%l) {
+  update.yield %l
+} encode (%v) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+// -----
+
+update.format @read codes i8 blocks [32, 32] scale (%l) {
+  // expected-error @+1 {{may not stand in update.format: it is none of arith or math that computes one number from numbers}}
+  %n = update.number "beta" default 0.5
+  update.yield %n
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+!r = tensor<?x1xf32>
+update.format @known codes i8 blocks [32, 32] scale (%l) {
+  update.yield %l
+} encode (%v, %s) {
+  update.yield %v
+} decode (%c, %s) {
+  update.yield %c
+}
+
+// expected-error @+1 {{gives a format to "a", which is 'tensor<?x1xf32>'}}
+update.rule @column states ["a"] formats {a = @known} {
+^bb0(%p: !t, %g: !t, %a: !r):
+  %x = update.map (%w = %p) {
+    update.yield %w
+  }
+  %y = update.map (%b = %a : !r) {
+    update.yield %b
+  }
+  update.return %x, %y : !t, !r
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+// expected-error @+1 {{takes 3 arguments, expected the parameter, its gradient and 1 states, of tensor<?x?xf32>, or for states tensor<?x1xf32> or tensor<1x?xf32>}}
+update.rule @number states ["a"] {
+^bb0(%p: !t, %g: !t, %a: tensor<1x1xf32>):
+  %x, %y = update.map (%w = %p) {
+    update.yield %w, %w
+  }
+  update.return %x, %y
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+!r = tensor<?x1xf32>
+update.rule @another states ["a"] {
+^bb0(%p: !t, %g: !t, %a: !r):
+  %x, %y = update.map (%w = %p) {
+    update.yield %w, %w
+  }
+  // expected-error @+1 {{value 1 is 'tensor<?x?xf32>', expected 'tensor<?x1xf32>'}}
+  update.return %x, %y
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @deep {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{dimension is 2, expected 0 or 1}}
+  %x = update.sum (%w = %p) dimension 2 {
+    update.yield %w
+  }
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+!r = tensor<?x1xf32>
+update.rule @narrow states ["a"] {
+^bb0(%p: !t, %g: !t, %a: !r):
+  // expected-error @+1 {{adds up along a dimension, expected inputs of 'tensor<?x?xf32>'}}
+  %x = update.sum (%w = %p, %b = %a : !r) dimension 1 {
+    update.yield %b
+  }
+  update.return %p, %a : !t, !r
 }

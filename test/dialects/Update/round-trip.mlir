@@ -39,3 +39,60 @@ update.rule @all states ["m"] wide {
 update.group @all names ["*norm*", "w?e"] rank 1 numbers {beta = 0.0 : f32}
 // CHECK: update.group @all
 update.group @all
+
+// CHECK: update.format @bytes codes ui8 blocks [1, 64] scale (%[[L:.*]]) {
+// CHECK-NEXT: update.yield %[[L]]
+// CHECK-NEXT: } encode (%[[V:.*]], %[[S:.*]]) {
+// CHECK-NEXT: %[[Q:.*]] = arith.divf %[[V]], %[[S]] : f32
+// CHECK-NEXT: update.yield %[[Q]]
+// CHECK-NEXT: } decode (%[[C:.*]], %[[S:.*]]) {
+// CHECK-NEXT: %[[D:.*]] = arith.mulf %[[C]], %[[S]] : f32
+// CHECK-NEXT: update.yield %[[D]]
+update.format @bytes codes ui8 blocks [1, 64] scale (%largest) {
+  update.yield %largest
+} encode (%value, %scale) {
+  %0 = arith.divf %value, %scale : f32
+  update.yield %0
+} decode (%code, %scale) {
+  %0 = arith.mulf %code, %scale : f32
+  update.yield %0
+}
+
+// CHECK: update.rule @kept states ["m", "n"] formats {n = @bytes} unscaled {
+update.rule @kept states ["m", "n"] formats {n = @bytes} unscaled {
+^bb0(%p: tensor<?x?xf32>, %g: tensor<?x?xf32>, %m: tensor<?x?xf32>, %n: tensor<?x?xf32>):
+  %x, %y, %z = update.map (%w = %p, %a = %m, %b = %n) {
+    update.yield %w, %a, %b
+  }
+  update.return %x, %y, %z
+}
+
+// What is not whole says so.
+// CHECK: update.rule @vectors states ["r", "c"] {
+update.rule @vectors states ["r", "c"] {
+^bb0(%p: tensor<?x?xf32>, %g: tensor<?x?xf32>, %r: tensor<?x1xf32>, %c: tensor<1x?xf32>):
+  // CHECK: %[[ROWS:.*]] = update.sum (%[[A:.*]] = %{{.*}}) dimension 1 {
+  %rows = update.sum (%a = %g) dimension 1 {
+    update.yield %a
+  }
+  // CHECK: update.sum (%[[A:.*]] = %{{.*}}) dimension 0 {
+  %columns = update.sum (%a = %g) dimension 0 {
+    update.yield %a
+  }
+  // CHECK: %[[R:.*]] = update.map (%{{.*}} = %{{.*}} : tensor<?x1xf32>, %{{.*}} = %[[ROWS]] : tensor<?x1xf32>) {
+  %r1 = update.map (%a = %r : tensor<?x1xf32>, %b = %rows : tensor<?x1xf32>) {
+    update.yield %b
+  }
+  %c1 = update.map (%a = %c : tensor<1x?xf32>, %b = %columns : tensor<1x?xf32>) {
+    update.yield %b
+  }
+  // Rows and columns make a matrix.
+  %outer = update.map (%a = %r1 : tensor<?x1xf32>, %b = %c1 : tensor<1x?xf32>) {
+    update.yield %b
+  }
+  %n = update.map (%w = %p, %o = %outer) {
+    update.yield %o
+  }
+  // CHECK: update.return %{{.*}}, %[[R]], %{{.*}} : tensor<?x?xf32>, tensor<?x1xf32>, tensor<1x?xf32>
+  update.return %n, %r1, %c1 : tensor<?x?xf32>, tensor<?x1xf32>, tensor<1x?xf32>
+}

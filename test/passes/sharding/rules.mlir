@@ -313,6 +313,14 @@ model.program @decode max_seq 64 {
 // expected-remark @+1 {{rule: bs j -> e; sum b; replicated s j e; j=2 e=4}}
 %loads = model.router_loads %experts : (!model.tensor<rows x 2 x i32>) -> !model.tensor<4 x f32>
 
+// Pairs of answers, each in one sequence.
+// expected-remark @+1 {{rule: bs, bs, bs p -> bs l, bs; replicated s p l; p=4 l=7}}
+%pairs, %dlosses = model.preference_loss %rows, %rows, %w4 : (!rows, !rows, !w4) -> (!model.tensor<rows x 7 x f32>, !rows)
+// expected-remark @+1 {{rule: bs k, bs -> bs k; k=8}}
+%weighed = model.weigh_rows %x, %rows : (!x, !rows) -> !x
+// expected-remark @+1 {{rule: bs, bs -> bs}}
+%factors = model.weigh_rows %rows, %rows : (!rows, !rows) -> !rows
+
 // Sinks, and heads with a weight each.
 %sinks = "test.value"() : () -> !model.tensor<4 x f32>
 %hw = "test.value"() : () -> !model.tensor<4 x 16 x 6 x f32>

@@ -77,3 +77,20 @@ model.program @sigmoids max_seq 64 training {
   %l, %dx, %dw = model.cross_entropy %x, %wte, %targets, %weights : (!x, !w, !rows, !loss) -> (!loss, !x, !w)
   model.return %l : !loss
 }
+
+// -----
+
+!rows = !model.tensor<rows x i32>
+!loss = !model.tensor<rows x f32>
+!x = !model.tensor<rows x 16 x f32>
+!w = !model.tensor<19 x 16 x f32>
+!pairs = !model.tensor<rows x 4 x f32>
+model.program @pairs max_seq 64 training {
+^bb0(%tokens: !rows, %positions: !rows, %targets: !rows, %weights: !loss, %preferences: !pairs):
+  %wte = model.parameter ["wte"] : !w
+  %x = model.embedding %tokens, %wte : (!rows, !w) -> !x
+  %l, %dx, %dw = model.cross_entropy %x, %wte, %targets, %weights : (!x, !w, !rows, !loss) -> (!loss, !x, !w)
+  %p, %g = model.preference_loss %l, %weights, %preferences : (!loss, !loss, !pairs) -> (!model.tensor<rows x 7 x f32>, !loss)
+  // expected-error @below {{gets no losses of routers: its loss is of pairs of answers (--loss=dpo); --router-aux-loss=0 leaves out}}
+  model.return %p : !model.tensor<rows x 7 x f32>
+}

@@ -234,5 +234,80 @@ TEST_F(DocumentBatchesTest, ValidationIsComplete) {
   EXPECT_EQ(file.validation_targets(), set.files()[1].counts.targets);
 }
 
+/// Pairs begin where their rows do, whatever part of a batch they are in, and
+/// weigh as much as there are pairs in the step.
+TEST_F(DocumentBatchesTest, PairsOfAnswers) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += "{\"prompt\": \"" + std::string(1 + i % 3, 'p') +
+            "\", \"chosen\": \"" + std::string(1 + i % 7, 'c') +
+            "\", \"rejected\": \"" + std::string(1 + i % 5, 'r') + "\"}\n";
+  write_file(folder.path / "pairs.jsonl", text);
+  const DocumentSet set = DocumentSet::read(
+      {{{folder.path / "pairs.jsonl"}, 1}},
+      ExampleEncoder({.tokenizer = &tokenizer, .bytes = true}),
+      {.pairs = true, .length = length, .vocabulary = 256});
+  ASSERT_EQ(set.size(), 40u);
+  const DocumentBatches batches(
+      set, {.rows = 2, .length = length, .accumulation = 2}, {}, 0.25,
+      Packing::Best);
+  EXPECT_EQ(batches.validation_documents(), 10u);
+  auto check = [&](const std::vector<PairOfBatch> &pairs, const Rows &rows,
+                   std::vector<uint32_t> &seen, double &weight) {
+    for (const PairOfBatch &pair : pairs) {
+      seen.push_back(pair.number);
+      weight += pair.weight;
+      EXPECT_EQ(rows.positions[pair.row], 0);
+      int chosen = 0, rejected = 0;
+      for (uint64_t row = pair.row; row < pair.row + set.rows(pair.number);
+           ++row) {
+        EXPECT_TRUE(rows.weights[row] == 0 || rows.weights[row] == 1 ||
+                    rows.weights[row] == -1);
+        EXPECT_EQ(rows.weights[row] == 1, rows.targets[row] == 'c');
+        EXPECT_EQ(rows.weights[row] == -1, rows.targets[row] == 'r');
+        chosen += rows.weights[row] == 1;
+        rejected += rows.weights[row] == -1;
+      }
+      EXPECT_EQ(chosen, 1 + static_cast<int>(pair.number) % 7);
+      EXPECT_EQ(rejected, 1 + static_cast<int>(pair.number) % 5);
+    }
+  };
+  for (uint32_t parts : {1u, 2u}) {
+    std::vector<uint32_t> seen;
+    double weight = 0;
+    for (uint64_t microbatch = 0; microbatch < 2; ++microbatch)
+      for (uint32_t part = 0; part < parts; ++part) {
+        Rows rows(2 / parts * length);
+        batches.fill(0, microbatch, rows.tokens.data(), rows.targets.data(),
+                     rows.positions.data(), rows.weights.data(), {part, parts});
+        check(batches.pairs(0, microbatch, {part, parts}), rows, seen, weight);
+      }
+    EXPECT_NEAR(weight, 1, 1e-6);
+    std::ranges::sort(seen);
+    EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end());
+    EXPECT_GT(seen.size(), 4u);
+  }
+  std::vector<uint32_t> seen;
+  double weight = 0;
+  for (uint64_t i = 0; i < batches.validation_batches(); ++i) {
+    Rows rows(2 * length);
+    batches.fill_validation(i, rows.tokens.data(), rows.targets.data(),
+                            rows.positions.data(), rows.weights.data());
+    check(batches.validation_pairs(i), rows, seen, weight);
+  }
+  std::ranges::sort(seen);
+  std::vector<uint32_t> expected(10);
+  std::iota(expected.begin(), expected.end(), 30);
+  EXPECT_EQ(seen, expected);
+  EXPECT_NEAR(weight, 1, 1e-6);
+  expect_contains(data_report_text(data_report(set, batches)), "40 pairs of 1");
+  // Documents are none.
+  const DocumentSet documents = make();
+  EXPECT_TRUE(DocumentBatches(documents, {.rows = 2, .length = length}, {}, 0,
+                              Packing::Best)
+                  .pairs(0, 0)
+                  .empty());
+}
+
 } // namespace
 } // namespace baton::test

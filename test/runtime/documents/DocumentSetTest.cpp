@@ -81,6 +81,73 @@ TEST_F(DocumentSetTest, LongOnes) {
   EXPECT_EQ(none.files()[0].counts.without_targets, 1u);
 }
 
+/// "tokens>targets" of both answers, targets with their signs.
+std::string rows_of(const DocumentSet &set, uint64_t document) {
+  const uint32_t rows = set.rows(document);
+  std::vector<int32_t> tokens(rows), targets(rows), positions(rows);
+  std::vector<float> weights(rows);
+  set.fill(document, 1, tokens.data(), targets.data(), positions.data(),
+           weights.data());
+  std::string text;
+  for (uint32_t row = 0; row < rows; ++row) {
+    text += positions[row] == 0 ? row ? "|" : "" : " ";
+    text += static_cast<char>(tokens[row]);
+    text += weights[row] > 0 ? "+" : weights[row] < 0 ? "-" : ">";
+    text += static_cast<char>(targets[row]);
+  }
+  return text;
+}
+
+TEST_F(DocumentSetTest, Pairs) {
+  const std::string text =
+      R"({"prompt": "ab", "chosen": "c", "rejected": "defghij"})"
+      "\n"
+      R"({"prompt": "k", "chosen": "lmnop", "rejected": "qrstu"})"
+      "\n";
+  const DocumentSet whole = read(text, {.pairs = true, .length = 16});
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(rows_of(whole, 0), "a>b b+c|a>b b-d d-e e-f f-g g-h h-i i-j");
+  EXPECT_EQ(rows_of(whole, 1), "k+l l+m m+n n+o o+p|k-q q-r r-s s-t t-u");
+  EXPECT_EQ(whole.targets(0), 8u);
+  EXPECT_EQ(whole.files()[0].counts.tokens, 3u + 9 + 6 + 6);
+  EXPECT_EQ(whole.lengths(), (std::vector<uint32_t>{12, 12}));
+  // The longer answer is cut first, then both.
+  const DocumentSet cut = read(text, {.pairs = true, .length = 7});
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_EQ(rows_of(cut, 0), "a>b b+c|a>b b-d d-e e-f f-g");
+  EXPECT_EQ(rows_of(cut, 1), "k+l l+m m+n n+o|k-q q-r r-s");
+  EXPECT_EQ(cut.files()[0].counts.too_long, 2u);
+  EXPECT_EQ(cut.files()[0].counts.cut_tokens, 3u + 3);
+  EXPECT_NE(cut.hash(), whole.hash());
+  // Nothing of an answer is left.
+  const DocumentSet none = read(text, {.pairs = true, .length = 3});
+  EXPECT_EQ(none.size(), 1u);
+  EXPECT_EQ(none.files()[0].counts.without_targets, 1u);
+  const DocumentSet rest =
+      read(text + R"({"prompt": "a", "chosen": "b", "rejected": "c"})",
+           {.pairs = true, .length = 4, .long_documents = LongDocuments::Drop});
+  ASSERT_EQ(rest.size(), 1u);
+  EXPECT_EQ(rows_of(rest, 0), "a+b|a-c");
+  EXPECT_EQ(rest.files()[0].counts.cut_tokens, 24u);
+  // The same tokens, cut elsewhere into answers.
+  const DocumentSet other =
+      read(R"({"prompt": "", "chosen": "abc", "rejected": "abcd"})",
+           {.pairs = true, .length = 16});
+  EXPECT_NE(other.hash(),
+            read(R"({"prompt": "", "chosen": "abca", "rejected": "bcd"})",
+                 {.pairs = true, .length = 16})
+                .hash());
+  expect_contains(error_of([&] {
+                    read(R"({"prompt": "", "chosen": "", "rejected": "a"})",
+                         {.pairs = true, .length = 16});
+                  }),
+                  ":1: chosen: has no token");
+  expect_contains(error_of([&] {
+                    read(R"({"text": "a"})", {.pairs = true, .length = 16});
+                  }),
+                  "expected \"chosen\" and \"rejected\"");
+}
+
 TEST_F(DocumentSetTest, BadLines) {
   const std::string text = "{\"text\": \"ab\"}\n\nnonsense\n{\"text\": 1}\n";
   const std::string error = error_of([&] { read(text, {.length = 4}); });

@@ -100,5 +100,78 @@ TEST(ExampleTest, MutatedLinesAreRefusedInOneLine) {
   EXPECT_LT(refused, 19500);
 }
 
+TEST(ExampleTest, Preferences) {
+  const Preference texts = parse_preference(
+      R"({"prompt": "a", "chosen": "b", "rejected": "c", "score": 3})");
+  EXPECT_EQ(texts.chosen.prompt + "|" + texts.chosen.completion, "a|b");
+  EXPECT_EQ(texts.rejected.prompt + "|" + texts.rejected.completion, "a|c");
+  // Whole texts: a space goes with the word, and no character is cut in two.
+  const Preference whole = parse_preference(
+      R"({"chosen": "Say it: yes \u00e4", "rejected": "Say it: yes \u00f6"})");
+  EXPECT_EQ(whole.chosen.prompt, "Say it: yes");
+  EXPECT_EQ(whole.chosen.completion, " \u00e4");
+  EXPECT_EQ(whole.rejected.completion, " \u00f6");
+  const char *const turns =
+      R"("chosen": [{"role": "assistant", "content": "b"}],
+      "rejected": [{"role": "assistant", "content": "c"},
+                   {"role": "user", "content": "d"},
+                   {"role": "assistant", "content": "e"}], "tools": [1])";
+  const Preference chat = parse_preference(
+      std::string(R"({"prompt": [{"role": "user", "content": "a"}], )") +
+      turns + "}");
+  EXPECT_EQ(chat.chosen.messages.size(), 2u);
+  EXPECT_EQ(chat.chosen.answers, (std::vector<bool>{false, true}));
+  EXPECT_EQ(chat.rejected.answers,
+            (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(chat.rejected.tools.size(), 1u);
+  // Conversations that begin alike, with whatever prompt beside them.
+  for (const char *prompt : {"", R"("prompt": "a", )", R"("prompt": [], )"}) {
+    const Preference alike =
+        parse_preference(std::string("{") + prompt +
+                         R"("chosen": [{"role": "user", "content": "a"},
+                      {"role": "assistant", "content": "b"}],
+           "rejected": [{"role": "user", "content": "a"},
+                        {"role": "assistant", "content": "c"}]})");
+    EXPECT_EQ(alike.chosen.answers, (std::vector<bool>{false, true}));
+    EXPECT_EQ(alike.rejected.messages[1]["content"], "c");
+  }
+}
+
+TEST(ExampleTest, RefusesPreferences) {
+  for (
+      auto [line, words] :
+      std::initializer_list<std::pair<const char *, const char *>>{
+          {"[]", "is no JSON object"},
+          {R"({"text": "a"})", "expected \"chosen\" and \"rejected\""},
+          {R"({"chosen": "a"})", "the keys \"chosen\""},
+          {R"({"prompt": 1, "chosen": "a", "rejected": "b"})",
+           "prompt: expected a text, or a list"},
+          {R"({"chosen": "a", "rejected": []})", "rejected: expected a text"},
+          {R"({"chosen": [], "rejected": "a"})",
+           "rejected: expected a list of messages"},
+          {R"({"prompt": [{"role": "user"}], "chosen": "a", "rejected": "b"})",
+           "chosen: expected a list of messages"},
+          {R"({"chosen": [], "rejected": []})", "chosen: expected a list"},
+          {R"({"chosen": [{"role": "user", "content": "a"}],
+                "rejected": [{"role": "user", "content": "b"}]})",
+           "begin with other messages"},
+          {R"({"chosen": [{"role": "user"}], "rejected": [{"role": "user"}]})",
+           "one is the beginning of the other"},
+          {R"({"prompt": [{"role": "user"}], "rejected": [{"role": "user"}],
+                "chosen": [{"role": "assistant", "weight": 2}]})",
+           "chosen[0].weight: expected 0 or 1"},
+          {R"({"chosen": [{"role": "user"}, {"role": "assistant", "weight": 2}],
+                "rejected": [{"role": "user"}, {"role": "assistant"}]})",
+           "chosen[1].weight: expected 0 or 1"}})
+    expect_contains(error_of([&] { parse_preference(line); }), words);
+  // Other keys are ignored, these too; and such a line where it is none.
+  EXPECT_EQ(parse_example(R"({"text": "a", "chosen": "b", "rejected": "c"})")
+                .completion,
+            "a");
+  expect_contains(
+      error_of([&] { parse_example(R"({"chosen": "a", "rejected": "b"})"); }),
+      "--loss=dpo");
+}
+
 } // namespace
 } // namespace baton::test

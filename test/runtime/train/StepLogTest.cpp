@@ -43,6 +43,13 @@ TEST(StepLog, Progress) {
   StepReport report{120, 3.21041, 0, 0, 8123.4};
   report.utilisation = 0.416;
   EXPECT_TRUE(step_progress(report, 1000).ends_with("8123 tokens/s  42 % MFU"));
+  // Of pairs of answers, in as many columns.
+  report.loss_parts = {{"rewards/chosen", 0.5},
+                       {"rewards/margins", 0.34567},
+                       {"rewards/accuracies", 0.8333}};
+  EXPECT_EQ(step_progress(report, 1000),
+            "step 120/1000 [....]  12 %  loss 3.2104  8123 tokens/s  margin "
+            "0.346 (83 %)");
   // Nonsense does no harm.
   uint64_t most = ~uint64_t(0);
   for (double value : {std::nan(""), 1e300, -1e300})
