@@ -80,13 +80,23 @@ void Slots::addArguments() {
   counts = block.addArgument(indices, program.getLoc());
 }
 
+/// What the module of a weight is called, and `part` behind it.
+static Location nameOf(Value weight, StringRef part = "") {
+  if (auto concat = weight.getDefiningOp<ConcatOp>())
+    weight = concat.getParts().front();
+  auto named = dyn_cast<NameLoc>(weight.getLoc());
+  StringRef name = named ? named.getName().getValue() : StringRef("linear");
+  name.consume_back(".weight");
+  return NameLoc::get(StringAttr::get(weight.getContext(), name + part));
+}
+
 /// The norm of a linear's rows as an op of its own: pairs multiply these, too.
 template <typename OpT> Value Slots::takeNorm(OpT linear) {
   Value x = linear.getX();
   if (linear.getNorm() == Norm::identity)
     return x;
   rewriter.setInsertionPoint(linear);
-  Location location = NameLoc::get(rewriter.getStringAttr("norm"));
+  Location location = nameOf(linear.getNormWeight());
   if (linear.getNorm() == Norm::rms)
     return rewriter.create<RmsNormOp>(location, x.getType(), x,
                                       linear.getNormWeight(),
@@ -101,19 +111,18 @@ void Slots::split(GatedLinearOp gated) {
   Value x = takeNorm(gated);
   rewriter.setInsertionPoint(gated);
   const Value none;
-  auto multiply = [&](const char *name, Value weight, Value bias) {
+  auto multiply = [&](Value weight, Value bias) {
     auto linear = rewriter.create<LinearOp>(
-        NameLoc::get(rewriter.getStringAttr(name)), gated.getType(), x, weight,
-        bias, /*norm_weight=*/none, /*norm_bias=*/none, /*residual=*/none,
-        Norm::identity, APFloat(0.0f));
+        nameOf(weight), gated.getType(), x, weight, bias, /*norm_weight=*/none,
+        /*norm_bias=*/none, /*residual=*/none, Norm::identity, APFloat(0.0f));
     linear->setDiscardableAttrs(gated->getDiscardableAttrDictionary());
     return linear;
   };
-  LinearOp gate = multiply("gate", gated.getGate(), gated.getGateBias()),
-           up = multiply("up", gated.getUp(), gated.getUpBias());
-  auto activated = rewriter.create<ActivateOp>(
-      NameLoc::get(rewriter.getStringAttr("activation")), gated.getType(), gate,
-      gated.getActivation());
+  LinearOp gate = multiply(gated.getGate(), gated.getGateBias()),
+           up = multiply(gated.getUp(), gated.getUpBias());
+  auto activated =
+      rewriter.create<ActivateOp>(nameOf(gated.getGate(), ".activation"),
+                                  gated.getType(), gate, gated.getActivation());
   rewriter.replaceOpWithNewOp<MulOp>(gated, gated.getType(), activated, up);
   adapt(gate);
   adapt(up);
@@ -131,8 +140,8 @@ void Slots::ungroup(LinearOp group, ArrayRef<Part> parts) {
     auto type = typeOf(group.getResult());
     const int64_t columns = typeOf(part.weight.getResult()).getDimension(0);
     linears.push_back(rewriter.create<LinearOp>(
-        part.weight.getLoc(), type.withShape({type.getDimension(0), columns}),
-        x, part.weight, biases ? biases.getParts()[i] : none,
+        nameOf(part.weight), type.withShape({type.getDimension(0), columns}), x,
+        part.weight, biases ? biases.getParts()[i] : none,
         /*norm_weight=*/none, /*norm_bias=*/none, /*residual=*/none,
         Norm::identity, APFloat(0.0f)));
   }
@@ -221,9 +230,8 @@ void Slots::adapt(LinearOp linear) {
     ++pairs;
   }
   if (activation != Activation::identity) {
-    sum = rewriter.create<ActivateOp>(
-        NameLoc::get(rewriter.getStringAttr("activation")), sum.getType(), sum,
-        activation);
+    sum = rewriter.create<ActivateOp>(nameOf(linear.getWeight(), ".activation"),
+                                      sum.getType(), sum, activation);
     if (residual)
       sum =
           rewriter.create<AddOp>(linear.getLoc(), sum.getType(), residual, sum);
