@@ -260,7 +260,7 @@ PLANTED = [
       "e2e.object_cache", "e2e.exported.", "fuzz.accepted.", "unit.CudaLibraryTest"]),
     ("runtime/comm/message_passing.cpp",
      ["unit.BatonCommunicationTests", "unit.BatonTrainRanksTests", "e2e.train_ranks.", "e2e.decode_ranks.llama-gqa",
-      "e2e.zero.", "e2e.pipeline_parallel.llama-gqa", "e2e.cuda_ranks.faults"], ["e2e.decode.", "e2e.tune", "e2e.cuda.", "lit."]),
+      "e2e.zero.llama-gqa", "e2e.zero.blocks.llama-gqa", "e2e.pipeline_parallel.llama-gqa", "e2e.cuda_ranks.faults"], ["e2e.decode.", "e2e.tune", "e2e.cuda.", "lit."]),
     ("runtime/main/bench_command.cpp", ["e2e.bench_scripts", "e2e.gpu_scripts.", "e2e.generate"], ["e2e.train_f64.", "lit."]),
     ("runtime/main/memory_check.cpp", ["e2e.touched_memory", "e2e.debugging"], ["e2e.decode.", "e2e.train_f64."]),
     ("runtime/execute/value_dump.cpp", ["e2e.diff_run", "e2e.debugging", "e2e.generate"], ["e2e.train_gradients."]),

@@ -53,7 +53,7 @@ def missing_bodies(operator, functions):
             continue
         text = (ROOT / path).read_text()
         for function in expected:
-            stem = re.sub("_(f32|bf16|f16)$", "", function)
+            stem = re.sub("_(f32|bf16|f16|mixed)$", "", function)
             names = [re.escape(name) for name in (function, stem, FORMAT.sub("", function))]
             if not re.search(DEFINITION.format(*names), text):
                 yield f"{path}: no baton_task_{function}"
