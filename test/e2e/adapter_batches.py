@@ -235,7 +235,7 @@ def test(arguments, scratch):
     names = [None, *adapters]
     requests = make_requests(tokens, names, generator)
     batch = Batch(program.path, arguments.folder, adapters, path)
-    check = ["--check-memory"] if "--sanitize=address" in arguments.flags else []
+    check = ["--check-memory", path("memory.json")] if "--sanitize=address" in arguments.flags else []
     results, summary = batch.run(requests, *check)
     expect(summary["adapter_loads"] >= len(adapters), f"{summary}")
     alone = {}

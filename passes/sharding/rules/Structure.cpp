@@ -143,6 +143,8 @@ void sharding::addStructure(RuleTable &rules) {
   rules.without<ProgramOp>("its arguments lie where dist.arguments says");
   rules.without<StackOp>("what it carries lies in one place in all iterations");
   rules.without<YieldOp>("it reads what the stack carries, where that lies");
+  rules.without<AdapterDownOp>("adapter-slots makes it of what a rank has");
+  rules.without<AdapterUpOp>("adapter-slots makes it of what a rank has");
   rules.without<PagedAppendOp>("batch-form makes it of what a rank has");
   rules.without<PagedAttentionOp>("batch-form makes it of what a rank has");
   rules.without<TokenMaskOp>("batch-form makes it of what a rank has");
