@@ -95,7 +95,7 @@ def test(arguments, scratch):
                            (["--context", 3], "--context is for programs that decode"),
                            (["--prefill", 3], "--prefill is for programs that decode"),
                            (["--measure"], "--measure with --mode=train is not built yet"),
-                           (["--optimizer=none"], "there is adamw")):
+                           (["--optimizer=none"], "--optimizer=none is unknown; there is adafactor, adamw,")):
         result = run([*explain, *flags], check=False)
         expect(result.returncode == 1 and message in result.stderr, f"{flags}: {result}")
     result = run([*explain[:3], "--rows", 3], check=False)

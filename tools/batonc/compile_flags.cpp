@@ -198,7 +198,8 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "what decides about fusion, tiles and events: auto (as "
                  "--emit=schedule prints it), or FILE.mlir");
   app.add_option("--optimizer", optimizer,
-                 "--mode=train: adamw (the usual one), lion, muon, sgd, or "
+                 "--mode=train: adamw (the usual one), adamw_8bit, adafactor, "
+                 "lion, muon, sgd, or "
                  "FILE.mlir of update rules and groups");
   maxBatchOption = app.add_option(
       "--max-batch", maxBatch,
