@@ -410,6 +410,31 @@ static llvm::DenseSet<Operation *> opsOf(Region &region,
   return ops;
 }
 
+UpdateBody::Values UpdateBody::storeScales(OpBuilder &inside,
+                                           ArrayRef<Tile> places,
+                                           ValueRange largest, Value blockRow,
+                                           Value blockColumn) {
+  // A scale is one number, which one lane stores.
+  Value one = inside.create<arith::ConstantIndexOp>(location, 1);
+  Value lane = inside.create<vector::CreateMaskOp>(
+      location, vectorOf(inside.getI1Type()), one);
+  Values scales;
+  auto next = largest.begin();
+  for (const Tile &place : places) {
+    scales.emplace_back();
+    if (!place.stored)
+      continue;
+    Value most = inside.create<vector::ReductionOp>(
+        location, vector::CombiningKind::MAXNUMF, *next++);
+    Value spreadMost = inside.create<vector::BroadcastOp>(
+        location, vectorOf(inside.getF32Type()), most);
+    update::FormatOp format = place.stored->format;
+    scales.back() = elements(inside, format.getScale(), {spreadMost}).front();
+    store(inside, scales.back(), place.scales, blockRow, blockColumn, lane);
+  }
+  return scales;
+}
+
 void UpdateBody::mapBlocks(OpBuilder &at, Region &region,
                            ArrayRef<Tile> sources, ArrayRef<Tile> places,
                            std::optional<unsigned> gradient) {
@@ -480,29 +505,10 @@ void UpdateBody::mapBlocks(OpBuilder &at, Region &region,
                        return next;
                      });
 
-        // A scale is one number, which one lane stores.
-        Value one = inside.create<arith::ConstantIndexOp>(location, 1);
-        Value lane = inside.create<vector::CreateMaskOp>(
-            location, vectorOf(inside.getI1Type()), one);
-        Value blockRow = inside.create<arith::DivUIOp>(location, row, height),
-              blockColumn =
-                  inside.create<arith::DivUIOp>(location, column, width);
-        Values newScales;
-        const Value *next = largest.begin();
-        for (const Tile &place : places) {
-          newScales.emplace_back();
-          if (!place.stored)
-            continue;
-          Value most = inside.create<vector::ReductionOp>(
-              location, vector::CombiningKind::MAXNUMF, *next++);
-          Value spreadMost = inside.create<vector::BroadcastOp>(
-              location, vectorOf(real), most);
-          update::FormatOp format = place.stored->format;
-          newScales.back() =
-              elements(inside, format.getScale(), {spreadMost}).front();
-          store(inside, newScales.back(), place.scales, blockRow, blockColumn,
-                lane);
-        }
+        Values newScales =
+            storeScales(inside, places, largest,
+                        inside.create<arith::DivUIOp>(location, row, height),
+                        inside.create<arith::DivUIOp>(location, column, width));
 
         TileLoop(inside, location, area)
             .run(ValueRange(), [&](OpBuilder &inner, Value row, Value column,

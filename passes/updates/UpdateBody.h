@@ -161,6 +161,11 @@ private:
              mlir::Value row, mlir::Value column, mlir::Value mask);
   mlir::Value encode(mlir::OpBuilder &at, const BlockScales &stored,
                      mlir::Value value, mlir::Value scale);
+  /// Of each place the scale of the block's largest magnitudes, which is
+  /// stored; none of a place without blocks.
+  Values storeScales(mlir::OpBuilder &inside, llvm::ArrayRef<Tile> places,
+                     mlir::ValueRange largest, mlir::Value blockRow,
+                     mlir::Value blockColumn);
   void mapBlocks(mlir::OpBuilder &at, mlir::Region &region,
                  llvm::ArrayRef<Tile> sources, llvm::ArrayRef<Tile> places,
                  std::optional<unsigned> gradient);
