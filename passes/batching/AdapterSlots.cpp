@@ -1,5 +1,4 @@
-//===- AdapterSlots.cpp - adapters that rows of a batch have
-//---------------===//
+//===- AdapterSlots.cpp - adapters that rows of a batch have --------------===//
 
 #include "passes/batching/Passes.h"
 

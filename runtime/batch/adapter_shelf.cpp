@@ -102,9 +102,9 @@ void ServedAdapter::check_tensors() const {
   for (const AdapterRoom &room : *rooms)
     for (uint64_t layer = 0; layer < room.layers; ++layer) {
       const std::vector<std::string> names =
-          room.part.names(room.first_layer + layer * room.layer_step);
+          room.part.names(room.number_of(layer));
       known.insert(names.begin(), names.end());
-      if (!has(room, room.first_layer + layer * room.layer_step))
+      if (!has(room, room.number_of(layer)))
         continue;
       const StoredTensor stored = weights.find(names);
       found.insert(stored.name);
@@ -192,9 +192,8 @@ PackedAdapter ServedAdapter::pack() const {
     const uint64_t bytes = room.width * padded * bytes_of(room.type);
     std::vector<std::byte> &all = packed.emplace_back(bytes * room.layers);
     for (uint64_t layer = 0; layer < room.layers; ++layer)
-      if (const uint64_t number = room.first_layer + layer * room.layer_step;
-          has(room, number))
-        pack_layer(room, number, all.data() + layer * bytes);
+      if (has(room, room.number_of(layer)))
+        pack_layer(room, room.number_of(layer), all.data() + layer * bytes);
   }
   return packed;
 }
@@ -220,26 +219,19 @@ AdapterShelf::AdapterShelf(const Metadata &metadata)
 
 void AdapterShelf::add(const std::string &name,
                        const std::filesystem::path &folder) {
-  if (!has_room())
+  if (most == 0)
     throw Error("the program takes no adapters; batonc --max-batch=16 "
                 "--max-adapters=4 makes one that does, and batonc merge one "
                 "checkpoint of a model and an adapter");
   if (name.empty())
     throw Error("an adapter needs a name");
   auto adapter = std::make_shared<ServedAdapter>(name, folder, rooms, most);
-  std::lock_guard lock(mutex);
   if (!adapters.emplace(name, std::move(adapter)).second)
     throw Error("there is an adapter " + quote_name(name) + " already");
 }
 
-bool AdapterShelf::remove(const std::string &name) {
-  std::lock_guard lock(mutex);
-  return adapters.erase(name) > 0;
-}
-
 std::shared_ptr<ServedAdapter>
 AdapterShelf::find(const std::string &name) const {
-  std::lock_guard lock(mutex);
   auto found = adapters.find(name);
   return found == adapters.end() ? nullptr : found->second;
 }
@@ -257,7 +249,6 @@ AdapterShelf::get(const std::string &name) const {
 }
 
 std::vector<std::shared_ptr<ServedAdapter>> AdapterShelf::all() const {
-  std::lock_guard lock(mutex);
   std::vector<std::shared_ptr<ServedAdapter>> result;
   for (const auto &[name, adapter] : adapters)
     result.push_back(adapter);

@@ -21,7 +21,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +39,10 @@ struct AdapterRoom {
   DataType type;
   uint64_t width;
   uint64_t layers, first_layer, layer_step;
+  /// The number of a layer of it, as tensors have it.
+  uint64_t number_of(uint64_t layer) const {
+    return first_layer + layer * layer_step;
+  }
   /// Bytes of the ranks of a layer that there is room for.
   uint64_t layer_bytes;
 };
@@ -66,10 +69,8 @@ public:
                 uint32_t most);
 
   const std::string &name() const { return own_name; }
-  const std::filesystem::path &folder() const { return path; }
   /// Ranks of the program that it takes.
   uint32_t ranks() const { return padded; }
-  uint64_t rank() const { return config.rank; }
   /// Of all adapters of this process, not 0.
   uint64_t number() const { return own_number; }
 
@@ -99,7 +100,7 @@ private:
   const uint64_t own_number;
 };
 
-/// Adapters by their names. Used by any threads.
+/// Adapters by their names. Used by any threads, once all are added.
 class AdapterShelf {
 public:
   explicit AdapterShelf(const Metadata &metadata);
@@ -107,21 +108,16 @@ public:
   /// Throws Error for a folder that the program cannot take, and a name that is
   /// empty or another one's.
   void add(const std::string &name, const std::filesystem::path &folder);
-  /// Requests that have it keep it. False where there is none of the name.
-  bool remove(const std::string &name);
   /// Null where there is none of the name.
   std::shared_ptr<ServedAdapter> find(const std::string &name) const;
   /// Throws Error that names those that there are.
   std::shared_ptr<ServedAdapter> get(const std::string &name) const;
   std::vector<std::shared_ptr<ServedAdapter>> all() const;
-  /// Whether the program takes any.
-  bool has_room() const { return most > 0; }
 
 private:
   std::shared_ptr<const std::vector<AdapterRoom>> rooms;
+  /// 0 of a program that takes none.
   uint32_t most = 0;
-  mutable std::mutex mutex;
-  /// Guarded by it.
   std::map<std::string, std::shared_ptr<ServedAdapter>> adapters;
 };
 

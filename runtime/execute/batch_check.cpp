@@ -2,6 +2,8 @@
 
 #include "runtime/execute/batch_check.h"
 
+#include "runtime/weights/packing.h"
+
 #include <algorithm>
 #include <string_view>
 
@@ -122,7 +124,7 @@ std::optional<std::string>
 BatchCheck::find_adapter_fault(uint32_t row, const BatchInputs &inputs) const {
   if (!inputs.adapter_places)
     return std::nullopt;
-  constexpr int32_t unit = 16;
+  constexpr auto unit = int32_t(panel_lanes);
   const int32_t place = inputs.adapter_places[row],
                 count = inputs.adapter_counts[row];
   if (auto fault = find_range_fault("adapter_counts", row, count,

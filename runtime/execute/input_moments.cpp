@@ -2,7 +2,6 @@
 
 #include "runtime/execute/input_moments.h"
 
-#include "runtime/error.h"
 #include "runtime/execute/written_values.h"
 #include "runtime/weights/parallel.h"
 
@@ -52,11 +51,8 @@ InputMoments::InputMoments(const Metadata &metadata, std::set<Linear> linears,
           std::any_of(wanted.begin(), wanted.end(), [&](const Linear &linear) {
             return linear.first == product.parameter;
           });
-      if (is_wanted && (!product.inputs || !can_be_evaluated(*product.inputs) ||
-                        stored_type(*product.inputs) != NpyType::F32))
-        throw Error("phase " + phase.name +
-                    " computes its linear's inputs by itself, where nothing "
-                    "can see them; compile with --disable-pass=norm-rewrites");
+      if (is_wanted)
+        expect_inputs(phase, product);
     }
 }
 

@@ -2,7 +2,6 @@
 
 #include "runtime/execute/input_squares.h"
 
-#include "runtime/error.h"
 #include "runtime/execute/written_values.h"
 
 #include <cstring>
@@ -12,11 +11,7 @@ namespace baton {
 InputSquares::InputSquares(const Metadata &metadata) : metadata(metadata) {
   for (const PhaseDescription &phase : metadata.phases)
     for (const Product &product : phase.products)
-      if (!product.inputs || !can_be_evaluated(*product.inputs) ||
-          stored_type(*product.inputs) != NpyType::F32)
-        throw Error("phase " + phase.name +
-                    " computes its linear's inputs by itself, where nothing "
-                    "can see them; compile with --disable-pass=norm-rewrites");
+      expect_inputs(phase, product);
 }
 
 void InputSquares::record(const BatonStep &step, uint32_t phase,

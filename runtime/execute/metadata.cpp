@@ -5,6 +5,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/step_expression.h"
 #include "runtime/step_sequence.h"
+#include "runtime/weights/packing.h"
 
 #include <algorithm>
 #include <cmath>
@@ -130,8 +131,8 @@ BatchDescription parse_batch(const nlohmann::json &json,
                       adapters->at("most").get<uint32_t>(),
                       shared(batch_adapter_inputs[0]),
                       shared(batch_adapter_inputs[1])};
-    if (batch.adapters->most == 0 || batch.adapters->most % 16 ||
-        batch.adapters->ranks % 16 ||
+    if (batch.adapters->most == 0 || batch.adapters->most % panel_lanes ||
+        batch.adapters->ranks % panel_lanes ||
         batch.adapters->ranks < batch.adapters->most)
       throw Error("a batch has no room for an adapter");
   }

@@ -81,6 +81,14 @@ int64_t position_of(const ValueIndex &index,
   return position;
 }
 
+void expect_inputs(const PhaseDescription &phase, const Product &product) {
+  if (!product.inputs || !can_be_evaluated(*product.inputs) ||
+      stored_type(*product.inputs) != NpyType::F32)
+    throw Error("phase " + phase.name +
+                " computes its linear's inputs by itself, where nothing can "
+                "see them; compile with --disable-pass=norm-rewrites");
+}
+
 WrittenValues copy_values(const WrittenBuffer &buffer, const BatonStep &step,
                           uint32_t layer, const std::byte *storage) {
   const Element &element = element_of(buffer);

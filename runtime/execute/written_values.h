@@ -25,6 +25,10 @@ NpyType stored_type(const WrittenBuffer &buffer);
 /// Whether all extents can be told without the program.
 bool can_be_evaluated(const WrittenBuffer &buffer);
 
+/// Throws Error where the inputs of a phase's product cannot be seen behind the
+/// phases before it, in F32.
+void expect_inputs(const PhaseDescription &phase, const Product &product);
+
 /// Copies one layer's values as a step has them; `storage` is the base of the
 /// buffer's storage. The buffer can be evaluated.
 WrittenValues copy_values(const WrittenBuffer &buffer, const BatonStep &step,

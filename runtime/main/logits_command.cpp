@@ -23,11 +23,12 @@ namespace baton {
 
 static void run_scoring(const Metadata &metadata, const LogitsOptions &options,
                         const DecodeRanks &ranks,
-                        const RankParameters &parameters, unsigned workers,
+                        const RankParameters &parameters,
+                        const LoneAdapter &adapter, unsigned workers,
                         Scoring &scoring) {
   std::unique_ptr<Execution> execution =
       ranks.make_execution(parameters, options.run, workers);
-  LoneAdapter(metadata, options.adapter).load(*execution);
+  adapter.load(*execution);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   execution->run(scoring, /*observed=*/options.dump.has_value());
@@ -52,6 +53,7 @@ static void write_logits(const Metadata &metadata, const LogitsOptions &options,
     throw Error("--out and --dump are both " + *options.out);
 
   // Before the weights are loaded, which may take long.
+  const LoneAdapter adapter(metadata, options.adapter);
   NpyWriter output(*options.out, NpyType::F32, {metadata.vocabulary});
   std::optional<ValueDump> dump;
   if (options.dump)
@@ -62,7 +64,7 @@ static void write_logits(const Metadata &metadata, const LogitsOptions &options,
       {tokens}, 0, chunk, chunk,
       [&](const float *rows, uint64_t count) { output.append(rows, count); },
       dump ? &*dump : nullptr);
-  run_scoring(metadata, options, ranks, parameters, workers, scoring);
+  run_scoring(metadata, options, ranks, parameters, adapter, workers, scoring);
   if (dump)
     dump->publish();
   output.publish();
@@ -78,6 +80,7 @@ static void stream_logits(const Metadata &metadata,
                           const LogitsOptions &options,
                           const DecodeRanks &ranks) {
   const TextWindows windows = read_windows(metadata, options.run, options.text);
+  const LoneAdapter adapter(metadata, options.adapter);
   const nlohmann::ordered_json header = {{"format", "baton-logits"},
                                          {"version", 1},
                                          {"vocabulary", metadata.vocabulary},
@@ -97,7 +100,7 @@ static void stream_logits(const Metadata &metadata,
         print(bytes_of(rows, count * metadata.vocabulary * sizeof(float)));
       },
       nullptr);
-  run_scoring(metadata, options, ranks, parameters,
+  run_scoring(metadata, options, ranks, parameters, adapter,
               program_workers(options.run, metadata), scoring);
 }
 

@@ -1,5 +1,4 @@
-//===- batch_lines.cpp - conversations in files of requests
-//----------------===//
+//===- batch_lines.cpp - conversations in files of requests ---------------===//
 
 #include "runtime/serve/batch_lines.h"
 #include "runtime/serve/adapted_models.h"

@@ -1,5 +1,4 @@
-//===- adapter.cpp - low-rank pairs beside a model
-//--------------------------===//
+//===- adapter.cpp - low-rank pairs beside a model ------------------------===//
 
 #include "runtime/weights/adapter.h"
 

@@ -1,5 +1,4 @@
-//===- adapter.h - low-rank pairs beside a model
-//----------------------------===//
+//===- adapter.h - low-rank pairs beside a model --------------------------===//
 //
 // They lie in a PEFT folder: adapter_config.json says what they are beside
 // which model, adapter_model.safetensors holds them.

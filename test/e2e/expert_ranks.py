@@ -10,12 +10,11 @@ import json
 import math
 import os
 import shutil
-import struct
 
 import programs
 from programs import MPI, QUICK, expect, run
 from decode_ranks import logits
-from training import read_tensors
+from training import read_tensors, write_tensors
 
 TOKENS = "5,99,1,42,42,7,64,3,18,77,2,11"
 
@@ -23,18 +22,6 @@ TOKENS = "5,99,1,42,42,7,64,3,18,77,2,11"
 def compile(arguments, folder, out, *flags):
     run([arguments.batonc, folder, QUICK, "--quiet", "-o", out, *flags])
     return out
-
-
-def write_tensors(path, tensors):
-    """A safetensors file of F32 tensors: name -> (shape, values)."""
-    header, data = {}, b""
-    for name, (shape, values) in tensors.items():
-        content = struct.pack(f"<{len(values)}f", *values)
-        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
-        data += content
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + data)
 
 
 def rows_of(values, width):

@@ -20,7 +20,7 @@ import sys
 
 import programs
 from programs import Program, expect, rows_of, run
-from training import read_tensors
+from training import read_tensors, write_tensors
 
 INPUTS = ["build/lib/baton/prune", "models/examples/bytes/*", "test/golden/*/config.json", "test/golden/*/model.safetensors"]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -28,18 +28,6 @@ GOLDEN = os.path.join(HERE, "../golden")
 # Each byte is a token of its number.
 TOKENIZER = os.path.join(HERE, "../../models/examples/bytes/tokenizer.json")
 TOKENS = [(29 * i + i // 5) % 131 for i in range(40)]
-
-
-def write_tensors(path, tensors):
-    """A safetensors file of (shape, values), F32."""
-    header, offset, data = {}, 0, []
-    for name, (shape, values) in sorted(tensors.items()):
-        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, offset + 4 * len(values)]}
-        offset += 4 * len(values)
-        data.append(struct.pack(f"<{len(values)}f", *values))
-    text = json.dumps(header).encode()
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + b"".join(data))
 
 
 def f32(value):

@@ -10,6 +10,7 @@ its answers are out.
 import argparse
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -17,7 +18,9 @@ import time
 
 import programs
 from programs import MPI, Program, expect, run
+from adapter_batches import random_adapter
 from serving import Server, in_parallel
+from training import read_tensors
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 INPUTS = ["tools/random-checkpoint", "models/examples/bytes/*"]
@@ -381,6 +384,46 @@ def test_ends(program, weights, oracle):
     expect(found.returncode == 1 and "nowhere.invalid" in found.stderr, f"a host that there is not: {found}")
 
 
+def test_adapters(batonc, model, scratch):
+    """Conversations that name an adapter as their model, in every dialect and in files."""
+    path = lambda name: os.path.join(scratch, name)
+    pairs = {}
+    for name, (_, shape, _) in read_tensors(os.path.join(model, "model.safetensors")).items():
+        if name.endswith("_proj.weight"):
+            for kind, own in (("A", [4, shape[1]]), ("B", [shape[0], 4])):
+                pairs["base_model.model." + name.replace(".weight", f".lora_{kind}.weight")] = ("F32", own, None)
+    adapter = random_adapter(path("adapter"), pairs, 4, random.Random(5), lora_alpha=32)
+    program = Program(batonc, model, path("adapted"), "--max-batch=4", "--max-rows=64", "--max-seq=512",
+                      "--max-adapters=1").path
+    texts = {name: json.loads(run([program, "generate", "--weights", model, "--prompt", prompt_of("hello"),
+                                   "--max-new-tokens", 12, "--json", "--quiet", "--no-cache", *flags]).stdout)["text"]
+             for name, flags in (("base", []), ("tuned", ["--adapter", adapter]))}
+    expect(texts["base"] != texts["tuned"], "an adapter that changes nothing")
+    flags = [f"--adapter=tuned={adapter}"]
+    with Server(program, model, "--name=base", *flags) as server:
+        for name, text in texts.items():
+            body = chat("hello", model=name)
+            found = server.get("/v1/chat/completions", body)
+            expect(answer_of(found) == text and found["model"] == name, f"{name}: {found}, expected {text!r}")
+            events = server.events("/v1/chat/completions", body)
+            expect(streamed(events) == text and events[0]["model"] == name, f"{name}: a stream: {events}")
+            found = server.get("/v1/messages", {"model": name, "max_tokens": 12, "temperature": 0, "system": "Be brief.",
+                                                "messages": messages("hello")[1:]})
+            expect(found["content"][0]["text"] == text and found["model"] == name, f"{name}: messages: {found}")
+            found = server.get("/v1/responses", {"model": name, "max_output_tokens": 12, "temperature": 0,
+                                                 "instructions": "Be brief.", "input": "hello"})
+            expect(found["output"][-1]["content"][0]["text"] == text and found["model"] == name,
+                   f"{name}: responses: {found}")
+    with open(path("adapted.jsonl"), "w") as file:
+        file.writelines(json.dumps({"custom_id": name, "method": "POST", "url": "/v1/chat/completions",
+                                    "body": chat("hello", model=name)}) + "\n" for name in texts)
+    run([program, "batch", "--weights", model, "--requests", path("adapted.jsonl"), "--out", path("adapted-out.jsonl"),
+         "--quiet", "--no-cache", *flags])
+    with open(path("adapted-out.jsonl")) as file:
+        for result in map(json.loads, file):
+            expect(answer_of(result["response"]["body"]) == texts[result["custom_id"]], f"a line of a file: {result}")
+
+
 def test(arguments, scratch):
     model = os.path.join(scratch, "toy")
     run([os.path.join(ROOT, "tools/random-checkpoint"), model, "--hidden", 64, "--layers", 2])
@@ -403,6 +446,8 @@ def test(arguments, scratch):
         found = server.end()
         expect(found == (0, ""), f"the server ends: {found}")
     test_defaults(program, model, oracle)
+    if not arguments.flags:
+        test_adapters(arguments.batonc, model, scratch)
     test_ends(program, model, oracle)
     if any(flag.startswith("--mesh=") for flag in arguments.flags) and shutil.which("mpirun"):
         with Server(program, model, launcher=[*MPI, "-n", "2"]) as server:

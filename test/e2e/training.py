@@ -45,6 +45,19 @@ def read_tensors(path, codes=False):
     return result
 
 
+def write_tensors(path, tensors):
+    """A safetensors file of F32 tensors: name -> (shape, values)."""
+    header, offset, data = {}, 0, []
+    for name, (shape, values) in tensors.items():
+        content = struct.pack(f"<{len(values)}f", *values)
+        header[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [offset, offset + len(content)]}
+        offset += len(content)
+        data.append(content)
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(data))
+
+
 def lines_of(output, *without):
     """The steps that `train` prints, but for what `without` names."""
     return [{key: value for key, value in json.loads(line).items() if key not in without}

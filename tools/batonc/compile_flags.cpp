@@ -11,6 +11,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/schedule/Schedule.h"
 #include "compiler/targets/Targets.h"
+#include "dialects/Model/Model.h"
 #include "passes/pipeline/Generators.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -548,7 +549,7 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
 }
 
 std::string tools::CompileFlags::finishAdapters(CompileOptions &options) const {
-  constexpr int64_t most = 1024, unit = 16;
+  constexpr int64_t most = model::kMostRanks;
   if (!maxAdaptersOption->count()) {
     if (adapterRankOption->count())
       return "--max-adapter-rank is for --max-adapters";
@@ -569,7 +570,7 @@ std::string tools::CompileFlags::finishAdapters(CompileOptions &options) const {
            " is not built yet; batonc merge makes one checkpoint of a model "
            "and an adapter, which ranks run";
   AdapterSlots &slots = options.adapterSlots.emplace();
-  slots.most = (adapterRank + unit - 1) / unit * unit;
+  slots.most = llvm::alignTo(adapterRank, model::kRankUnit);
   slots.ranks = slots.most * maxAdapters;
   slots.type = adapterType.value;
   if (adapterTargetsOption->count())

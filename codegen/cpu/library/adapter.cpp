@@ -1,5 +1,4 @@
-//===- adapter.cpp - low-rank adapters, of each row its own
-//----------------===//
+//===- adapter.cpp - low-rank adapters, of each row its own ---------------===//
 //
 // Rows that follow one another and have one adapter are multiplied together.
 //

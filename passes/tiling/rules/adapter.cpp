@@ -1,5 +1,4 @@
-//===- adapter.cpp - low-rank adapters, of each row its own
-//----------------===//
+//===- adapter.cpp - low-rank adapters, of each row its own ---------------===//
 
 #include "passes/tiling/rules/Rules.h"
 
