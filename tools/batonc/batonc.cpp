@@ -45,7 +45,9 @@ static int compileCommand(int argc, char **argv) {
       "batonc merge ADAPTER makes one checkpoint of an adapter and its model; "
       "see batonc merge --help.\n"
       "batonc prune MODEL writes it with fewer neurons or layers; see batonc "
-      "prune --help."};
+      "prune --help.\n"
+      "batonc plan finds how a model is best split over devices, and says how "
+      "long that takes; see batonc plan --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -116,6 +118,8 @@ int main(int argc, char **argv) {
     return quantizeCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "merge") == 0)
     return mergeCommand(argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "plan") == 0)
+    return planCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
     return pruneCommand(argv + 1, argv[0]);
   baton::prepareProcess();

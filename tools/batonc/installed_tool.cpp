@@ -41,6 +41,10 @@ int tools::pruneCommand(char **argv, const char *tool) {
                 {"--batonc=" + installation.compiler()});
 }
 
+int tools::planCommand(char **argv, const char *tool) {
+  return become(compiler::Installation::ofTool(tool).tool("plan"), argv, {});
+}
+
 int tools::mergeCommand(char **argv, const char *tool) {
   return become(compiler::Installation::ofTool(tool).tool("merge"), argv, {});
 }

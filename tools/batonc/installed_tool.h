@@ -14,6 +14,9 @@ int quantizeCommand(char **argv, const char *tool);
 /// Likewise the program that prunes (tools/prune).
 int pruneCommand(char **argv, const char *tool);
 
+/// Likewise the program that plans (tools/plan).
+int planCommand(char **argv, const char *tool);
+
 /// Likewise the program that merges (tools/merge).
 int mergeCommand(char **argv, const char *tool);
 

@@ -19,6 +19,11 @@ SOURCES = {
     "batonc compare": ["tools/batonc/compare.cpp"],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc names": ["tools/batonc/names.cpp", SHARED],
+    "batonc merge": ["tools/merge/main.cpp"],
+    "batonc plan goodput": ["tools/plan/goodput_command.cpp"],
+    "batonc plan judge": ["tools/plan/judge_command.cpp"],
+    "batonc plan scale": ["tools/plan/scale_command.cpp"],
+    "batonc plan train": ["tools/plan/train_command.cpp"],
     "batonc prune": ["tools/prune/main.cpp"],
     "batonc quantize": ["tools/quantize/main.cpp"],
     "batonc tune": ["tools/batonc/tune.cpp", SHARED],
@@ -82,7 +87,7 @@ class Commands:
     def _ask_tools(self):
         self.flags["batonc"] = flags_of_help(self._ask("batonc"))
         for name in COMMANDS:
-            self.flags[f"batonc {name}"] = flags_of_help(self._ask("batonc", name))
+            self.flags[f"batonc {name}"] = flags_of_help(self._ask("batonc", *name.split()))
         for name in ("diff-run", "check-plan"):
             self.flags[name] = flags_of_help(self._ask(name))
         self.flags["baton-opt"] = flags_of_help(self._ask("baton-opt"))
@@ -194,8 +199,11 @@ class Judge:
         if first in TOOLS or first.startswith(("build/bin/", "./build/bin/")):
             if name not in TOOLS:
                 return None, f"there is no {first}"
-            if name == "batonc" and rest and rest[0] in COMMANDS:
-                return f"batonc {rest[0]}", rest[1:]
+            if name == "batonc":
+                # batonc plan has commands of its own.
+                for count in (2, 1):
+                    if " ".join(rest[:count]) in COMMANDS:
+                        return " ".join([name, *rest[:count]]), rest[count:]
             return name, rest
         if first.removeprefix("./") in self.commands.scripts:
             return first.removeprefix("./"), rest

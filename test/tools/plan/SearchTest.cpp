@@ -1,0 +1,158 @@
+//===- SearchTest.cpp - the search against trying everything --------------===//
+
+#include "tools/plan/search.h"
+#include "facts_for_tests.h"
+
+#include "runtime/error.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace baton::plan {
+namespace {
+
+SearchOptions options(int64_t devices, int64_t batch, const char *on) {
+  SearchOptions wanted;
+  wanted.decoder = gpt_decoder(2048, 16, 24, 51200);
+  wanted.device = device(on);
+  wanted.framework = framework("megatron-core");
+  wanted.devices = devices;
+  wanted.global_batch = batch;
+  wanted.sequence = 1024;
+  wanted.memory = wanted.device.memory;
+  wanted.wanted = 5;
+  return wanted;
+}
+
+/// All splits that fit, played out: by loops over every number, not over
+/// divisors.
+std::vector<double> everything(const SearchOptions &wanted) {
+  std::vector<double> times;
+  Split split;
+  split.global_batch = wanted.global_batch;
+  split.sequence = wanted.sequence;
+  for (split.tensor = 1; split.tensor <= 8; ++split.tensor)
+    for (split.pipeline = 1; split.pipeline <= wanted.devices; ++split.pipeline)
+      for (split.data = 1; split.data <= wanted.devices; ++split.data)
+        for (split.chunks = 1; split.chunks <= 8; ++split.chunks)
+          for (split.micro_batch = 1; split.micro_batch <= 128;
+               ++split.micro_batch)
+            for (int flags = 0; flags < 8; ++flags) {
+              split.recompute = flags & 1;
+              split.sharded_states = flags & 2;
+              split.sequence_parallel = flags & 4;
+              if (split.devices() != wanted.devices || 8 % split.tensor != 0 ||
+                  (split.chunks > 1 && split.pipeline == 1) ||
+                  (split.sharded_states && split.data == 1) ||
+                  (split.sequence_parallel && split.tensor == 1) ||
+                  !check_split(wanted.decoder, split).empty() ||
+                  step_memory(wanted.decoder, wanted.framework, split).total >
+                      wanted.memory)
+                continue;
+              const double time = step_time(wanted.decoder, wanted.framework,
+                                            wanted.device, split)
+                                      .total;
+              EXPECT_LE(step_time_bound(wanted.decoder, wanted.framework,
+                                        wanted.device, split),
+                        time * (1 + 1e-9));
+              times.push_back(time);
+            }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+TEST(PlanSearch, FindsTheFastestOfAll) {
+  const std::tuple<int64_t, int64_t, const char *> cases[] = {
+      {8, 32, "a100-80gb"}, {16, 48, "v100-32gb"}, {4, 16, "l4"}};
+  for (const auto &[devices, batch, on] : cases) {
+    const SearchOptions wanted = options(devices, batch, on);
+    const std::vector<double> times = everything(wanted);
+    const SearchResult result = search(wanted);
+    EXPECT_EQ(result.fitting, times.size());
+    EXPECT_TRUE(result.complete);
+    ASSERT_EQ(result.plans.size(), 5u);
+    for (size_t at = 0; at < 5; ++at)
+      EXPECT_DOUBLE_EQ(result.plans[at].time.total, times[at]) << at;
+    EXPECT_LT(result.simulated, result.fitting);
+  }
+}
+
+TEST(PlanSearch, LargeClustersTakeNoTime) {
+  SearchOptions wanted = options(3072, 3072, "h100-80gb");
+  wanted.decoder.layers = 128;
+  wanted.decoder.hidden = 12288;
+  wanted.decoder.heads = wanted.decoder.kv_heads = 96;
+  wanted.decoder.head_size = 128;
+  wanted.decoder.mlp = 4 * 12288;
+  const SearchResult result = search(wanted);
+  ASSERT_FALSE(result.plans.empty());
+  EXPECT_LE(result.plans[0].memory.total, wanted.memory);
+  EXPECT_LT(result.simulated, 100u);
+}
+
+TEST(PlanSearch, AnswersWithTheBestSoFar) {
+  SearchOptions wanted = options(8, 32, "a100-80gb");
+  wanted.progress = [](uint64_t done, uint64_t, const std::string &) {
+    if (done == 2)
+      throw Error("stopped");
+  };
+  const SearchResult result = search(wanted);
+  EXPECT_FALSE(result.complete);
+  EXPECT_EQ(result.plans.size(), 2u);
+}
+
+TEST(PlanSearch, SaysWhatBinds) {
+  SearchOptions wanted = options(8, 32, "a100-80gb");
+  wanted.memory = 1e9;
+  const SearchResult none = search(wanted);
+  EXPECT_TRUE(none.plans.empty());
+  EXPECT_GT(none.smallest.memory.total, 1e9);
+  wanted.devices = 7;
+  wanted.global_batch = 32;
+  try {
+    search(wanted);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("7 devices"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(PlanMemory, MoreStagesAndShardsTakeLess) {
+  const Decoder decoder = gpt_decoder(4096, 32, 32, 51200);
+  const Framework megatron = framework("megatron-core");
+  Split split;
+  split.global_batch = 64;
+  split.sequence = 2048;
+  auto total = [&](auto change) {
+    Split changed = split;
+    change(changed);
+    return step_memory(decoder, megatron, changed).total;
+  };
+  const double whole = total([](Split &) {});
+  EXPECT_LT(total([](Split &one) { one.tensor = 2; }), whole);
+  EXPECT_LT(total([](Split &one) { one.pipeline = 2; }), whole);
+  EXPECT_LT(total([](Split &one) { one.recompute = true; }), whole);
+  EXPECT_EQ(total([](Split &one) { one.data = 2; }), whole);
+  EXPECT_LT(total([](Split &one) {
+              one.data = 2;
+              one.sharded_states = true;
+            }),
+            whole);
+  // ZeRO's table: 7.5 billion parameters over 64 ranks, 16 bytes each
+  // (Rajbhandari et al. 2020, figure 1): 120 GB whole, 31.4 with states cut.
+  Framework mixed = megatron;
+  mixed.gradient_bytes = 2;
+  Split ranks;
+  ranks.data = 64;
+  ranks.sharded_states = true;
+  const StepMemory memory = step_memory(decoder, mixed, ranks);
+  const double parameters = memory.weights / 2;
+  EXPECT_NEAR((memory.weights + memory.gradients + memory.states) / parameters,
+              4 + 12.0 / 64, 1e-9);
+  EXPECT_NEAR(7.5e9 * (4 + 12.0 / 64), 31.4e9, .05e9);
+}
+
+} // namespace
+} // namespace baton::plan

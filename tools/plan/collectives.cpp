@@ -1,0 +1,50 @@
+//===- collectives.cpp - how long ranks take to exchange numbers ----------===//
+
+#include "tools/plan/collectives.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace baton;
+using namespace baton::plan;
+
+int64_t plan::nodes(const Group &group, const Device &device) {
+  const int64_t first_to_end = (group.ranks - 1) * group.stride + 1;
+  if (group.stride >= device.devices_per_node)
+    return group.ranks;
+  return (first_to_end + device.devices_per_node - 1) / device.devices_per_node;
+}
+
+/// The latency of a ring is that of a tree over nodes: libraries take a tree
+/// for what is short.
+static double ring_seconds(double sent, double rounds, const Group &group,
+                           const Device &device) {
+  if (group.ranks == 1)
+    return 0;
+  const int64_t many = nodes(group, device);
+  if (many == 1)
+    return device.link_latency + sent / device.link_rate;
+  const double sharing =
+      double(std::min(group.stride, device.devices_per_node));
+  return rounds * device.network_latency * std::log2(double(many)) +
+         sent * sharing / device.network_rate;
+}
+
+double plan::all_reduce_seconds(double bytes, const Group &group,
+                                const Device &device) {
+  return ring_seconds(2 * double(group.ranks - 1) / double(group.ranks) * bytes,
+                      2, group, device);
+}
+
+double plan::half_reduce_seconds(double bytes, const Group &group,
+                                 const Device &device) {
+  return ring_seconds(double(group.ranks - 1) / double(group.ranks) * bytes, 1,
+                      group, device);
+}
+
+double plan::send_seconds(double bytes, int64_t stride, const Device &device) {
+  if (stride < device.devices_per_node)
+    return device.link_latency + bytes / device.link_rate;
+  return device.network_latency +
+         bytes * double(device.devices_per_node) / device.network_rate;
+}

@@ -1,0 +1,59 @@
+//===- device.cpp - what a kind of device can do, from a file -------------===//
+
+#include "tools/plan/device.h"
+
+#include "runtime/error.h"
+#include "tools/plan/facts.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace baton;
+using namespace baton::plan;
+
+std::filesystem::path plan::fact_file(const std::string &kind,
+                                      const std::string &name_or_file) {
+  if (name_or_file.find('/') != std::string::npos ||
+      name_or_file.ends_with(".json"))
+    return name_or_file;
+  // Beside this program, wherever it was installed.
+  const std::filesystem::path folder =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / kind;
+  const std::filesystem::path file = folder / (name_or_file + ".json");
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored))
+    return file;
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
+    names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const std::string &name : names)
+    list += (list.empty() ? "" : ", ") + name;
+  throw Error("there is no '" + name_or_file + "' among the " + kind +
+              "; there are " + list + ", or give a file");
+}
+
+Device plan::read_device(const std::string &name_or_file) {
+  Facts facts(fact_file("devices", name_or_file));
+  Device device;
+  device.name = facts.text("name");
+  device.source = facts.text("source");
+  device.uncertainty = facts.fraction("uncertainty");
+  device.memory = facts.positive("memory_gb") * 1e9;
+  device.bandwidth = facts.positive("memory_gb_per_s") * 1e9;
+  device.stream_fraction = facts.fraction("stream_fraction");
+  device.dropout_fraction = facts.fraction("dropout_fraction");
+  device.matmul_rate = facts.positive("matmul_tflops") * 1e12;
+  device.matmul_fraction = facts.fraction("matmul_fraction");
+  device.attention_fraction = facts.fraction("attention_fraction");
+  device.multiprocessors = facts.count("multiprocessors");
+  device.kernel_time = facts.not_negative("kernel_us") * 1e-6;
+  device.devices_per_node = facts.count("devices_per_node");
+  device.link_rate = facts.positive("link_gb_per_s") * 1e9;
+  device.link_latency = facts.not_negative("link_us") * 1e-6;
+  device.network_rate = facts.positive("network_gb_per_s") * 1e9;
+  device.network_latency = facts.not_negative("network_us") * 1e-6;
+  facts.finish();
+  return device;
+}

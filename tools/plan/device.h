@@ -1,0 +1,58 @@
+//===- device.h - what a kind of device can do, from a file ---------------===//
+
+#ifndef BATON_TOOLS_PLAN_DEVICE_H
+#define BATON_TOOLS_PLAN_DEVICE_H
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace baton::plan {
+
+/// One kind of device, and the nodes that hold several. Bytes, seconds,
+/// operations (a multiply-add is two).
+struct Device {
+  std::string name;
+  /// Where the numbers are from; printed with every plan.
+  std::string source;
+  /// How far its kernels' times may be off, as a standard deviation of their
+  /// logarithm: little where they were measured, more where they are assumed.
+  double uncertainty = 0;
+
+  double memory = 0;
+  double bandwidth = 0;
+  /// What kernels that only move bytes reach of it.
+  double stream_fraction = 0;
+  /// What kernels reach that draw a random number for each element.
+  double dropout_fraction = 0;
+  /// Of products of 16-bit numbers with sums in 32.
+  double matmul_rate = 0;
+  /// What the largest tiles reach of it.
+  double matmul_fraction = 0;
+  /// What attention that keeps its scores on the chip reaches of it.
+  double attention_fraction = 0;
+  int64_t multiprocessors = 0;
+  /// The shortest kernel.
+  double kernel_time = 0;
+
+  int64_t devices_per_node = 0;
+  /// Bytes that a device sends in a second while a ring inside a node is busy.
+  double link_rate = 0;
+  double link_latency = 0;
+  /// Bytes that a node sends in a second to others.
+  double network_rate = 0;
+  double network_latency = 0;
+};
+
+/// Of a file, or of a name that is installed beside the tool. Throws Error,
+/// naming the file and the key.
+Device read_device(const std::string &name_or_file);
+
+/// A file beside the tools: `kind` is devices or frameworks. Throws Error that
+/// lists the names there are.
+std::filesystem::path fact_file(const std::string &kind,
+                                const std::string &name_or_file);
+
+} // namespace baton::plan
+
+#endif // BATON_TOOLS_PLAN_DEVICE_H

@@ -1,0 +1,122 @@
+//===- goodput_command.cpp - batonc plan goodput --------------------------===//
+
+#include "tools/plan/commands.h"
+
+#include "runtime/error.h"
+#include "tools/plan/facts.h"
+#include "tools/plan/goodput.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+using namespace baton;
+using namespace baton::plan;
+using Json = nlohmann::ordered_json;
+
+namespace {
+struct Options {
+  std::string cluster;
+  bool best_spares = false, best_interval = false, json = false;
+};
+} // namespace
+
+static Cluster read_cluster(const std::string &file) {
+  Facts facts(file);
+  Cluster cluster;
+  cluster.zones = facts.count("zones");
+  cluster.blocks = facts.count("blocks");
+  cluster.trays = facts.count("trays");
+  auto spare = [&](const char *key, int64_t of) {
+    const double value = facts.not_negative(key);
+    if (value != double(int64_t(value)) || value >= double(of))
+      throw Error(file + ": " + key + " is no whole number below " +
+                  std::to_string(of));
+    return int64_t(value);
+  };
+  cluster.spare_blocks = spare("spare_blocks", cluster.blocks);
+  cluster.spare_trays = spare("spare_trays", cluster.trays);
+  cluster.group = facts.count("group");
+  cluster.tray_failure = facts.positive("tray_failure_hours") * 3600;
+  cluster.rack_failure = facts.positive("rack_failure_hours") * 3600;
+  cluster.repair = facts.positive("repair_hours") * 3600;
+  cluster.interval = facts.positive("checkpoint_interval_s");
+  cluster.save = facts.not_negative("checkpoint_save_s");
+  cluster.detect = facts.not_negative("detect_s");
+  cluster.restart = facts.not_negative("restart_s");
+  facts.finish();
+  if (cluster.group > cluster.blocks)
+    throw Error(file + ": group is above blocks");
+  if (cluster.blocks > 1000000 || cluster.trays > 1000000)
+    throw Error(file + ": blocks and trays are up to 1000000");
+  return cluster;
+}
+
+void plan::add_goodput_command(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand(
+      "goodput", "says what a job has of a cluster whose parts fail, and how "
+                 "many spares are best");
+  command->footer(
+      "The file is a JSON object with zones, blocks (of a zone), trays (of a "
+      "block), spare_blocks, spare_trays,\ngroup (blocks that are placed "
+      "together), tray_failure_hours and rack_failure_hours (mean times "
+      "between),\nrepair_hours, checkpoint_interval_s, checkpoint_save_s, "
+      "detect_s and restart_s.\n\nExample:\n"
+      "  batonc plan goodput cluster.json --best-spares");
+  command->add_option("CLUSTER", options->cluster, "the file")->required();
+  command->add_flag("--best-spares", options->best_spares,
+                    "with as many spare blocks as give most");
+  command->add_flag("--best-interval", options->best_interval,
+                    "with checkpoints as often as gives most");
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback([options] {
+    Cluster cluster = read_cluster(options->cluster);
+    if (options->best_interval && cluster.save == 0)
+      throw Error(options->cluster +
+                  ": checkpoint_save_s is 0, so that the "
+                  "best interval of --best-interval is none");
+    // The best interval hangs on the spares that it runs with, and hardly the
+    // other way round: a step of each comes to rest.
+    for (int round = 0; round < 3; ++round) {
+      if (options->best_spares)
+        cluster = best_spares(cluster);
+      if (options->best_interval)
+        cluster = best_interval(cluster);
+    }
+    const Goodput result = goodput(cluster);
+    if (result.working == 0)
+      throw Error(options->cluster + ": no group of blocks is left beside the "
+                                     "spare ones");
+    const double spare = double(cluster.spare_blocks) / double(cluster.blocks);
+    const double idle = 1 - result.working * double(cluster.trays) /
+                                double(cluster.trays - cluster.spare_trays);
+    Json json = {{"goodput", result.total},
+                 {"working", result.working},
+                 {"open", result.open},
+                 {"kept", result.kept},
+                 {"spare_blocks", cluster.spare_blocks},
+                 {"spare", spare},
+                 {"stranded", idle - spare},
+                 {"checkpoint_interval_s", cluster.interval},
+                 {"block_failure_hours", result.block_failure / 3600},
+                 {"job_failure_hours", result.job_failure / 3600}};
+    if (options->json) {
+      std::printf("%s\n", json.dump(2).c_str());
+      return;
+    }
+    std::printf(
+        "%.1f %% of all trays' time becomes work that is kept: %.1f %% of them "
+        "work, %.2f %% of the time no zone is blocked, %.1f %% of a running "
+        "job's work is kept\n%lld spare blocks of %lld (%.1f %%), %.1f %% more "
+        "idle for groups of %lld\na block fails every %.0f hours, the job "
+        "every %.2f; a checkpoint every %.0f s\n",
+        result.total * 100, result.working * 100, result.open * 100,
+        result.kept * 100, static_cast<long long>(cluster.spare_blocks),
+        static_cast<long long>(cluster.blocks), spare * 100,
+        (idle - spare) * 100, static_cast<long long>(cluster.group),
+        result.block_failure / 3600, result.job_failure / 3600,
+        cluster.interval);
+  });
+}

@@ -1,0 +1,93 @@
+//===- judge.cpp - predictions beside what was measured -------------------===//
+
+#include "tools/plan/judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+using namespace baton;
+using namespace baton::plan;
+
+static std::vector<JudgedWorkload>
+workloads(const std::vector<JudgedStep> &rows) {
+  using Key = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t>;
+  std::map<Key, JudgedWorkload> found;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const auto &[line, decoder, split, seconds, memory] = rows[row].measured;
+    found[{split.devices(), split.global_batch, split.sequence, decoder.hidden,
+           decoder.heads, decoder.layers}]
+        .rows.push_back(row);
+  }
+  std::vector<JudgedWorkload> several;
+  for (auto &[key, workload] : found) {
+    if (workload.rows.size() < 2)
+      continue;
+    workload.fastest = *std::min_element(
+        workload.rows.begin(), workload.rows.end(), [&](size_t a, size_t b) {
+          return rows[a].measured.seconds < rows[b].measured.seconds;
+        });
+    workload.rank =
+        1 + size_t(std::count_if(workload.rows.begin(), workload.rows.end(),
+                                 [&](size_t row) {
+                                   return rows[row].time.total <
+                                          rows[workload.fastest].time.total;
+                                 }));
+    several.push_back(workload);
+  }
+  return several;
+}
+
+Judgement plan::judge(const std::vector<MeasuredStep> &steps,
+                      size_t calibrating, const Device &device,
+                      const Framework &framework, Recompute recompute) {
+  Judgement judgement;
+  judgement.recompute =
+      recompute == Recompute::full ||
+      (recompute == Recompute::all_or_none &&
+       std::any_of(steps.begin(), steps.end(), [&](const MeasuredStep &step) {
+         return step_memory(step.decoder, framework, step.split).total >
+                device.memory;
+       }));
+  for (const MeasuredStep &step : steps) {
+    judgement.rows.push_back({step, {}, {}, 0, {}, false});
+    judgement.rows.back().measured.split.recompute = judgement.recompute;
+  }
+
+  JudgedStep &calibrator = judgement.rows[calibrating];
+  calibrator.calibrates = true;
+  judgement.slowness = calibrate(
+      [&](const Slowness &slowness) {
+        return step_time(calibrator.measured.decoder, framework, device,
+                         calibrator.measured.split, slowness)
+            .total;
+      },
+      device.uncertainty, calibrator.measured.seconds);
+
+  double sum = 0, memory_sum = 0;
+  size_t with_memory = 0;
+  for (JudgedStep &row : judgement.rows) {
+    const auto &[line, decoder, split, seconds, allocated] = row.measured;
+    row.time = step_time(decoder, framework, device, split, judgement.slowness);
+    row.memory = step_memory(decoder, framework, split);
+    row.error = row.time.total / seconds - 1;
+    if (!row.calibrates)
+      sum += std::abs(row.error);
+    if (allocated > 0) {
+      // What libraries take is not the allocator's.
+      row.memory_error =
+          (row.memory.total - row.memory.reserved) / allocated - 1;
+      memory_sum += std::abs(*row.memory_error);
+      ++with_memory;
+    }
+  }
+  if (with_memory)
+    judgement.mean_memory_error = memory_sum / double(with_memory);
+  if (judgement.rows.size() > 1)
+    judgement.mean_error = sum / double(judgement.rows.size() - 1);
+  judgement.workloads = workloads(judgement.rows);
+  for (const JudgedWorkload &workload : judgement.workloads)
+    judgement.best_rank = std::max(judgement.best_rank, workload.rank);
+  return judgement;
+}

@@ -1,0 +1,60 @@
+//===- judge.h - predictions beside what was measured ---------------------===//
+
+#ifndef BATON_TOOLS_PLAN_JUDGE_H
+#define BATON_TOOLS_PLAN_JUDGE_H
+
+#include "tools/plan/calibration.h"
+#include "tools/plan/measured_table.h"
+
+#include <optional>
+#include <vector>
+
+namespace baton::plan {
+
+struct JudgedStep {
+  MeasuredStep measured;
+  StepTime time;
+  StepMemory memory;
+  /// (predicted - measured) / measured.
+  double error = 0;
+  /// Likewise of the bytes that it allocates.
+  std::optional<double> memory_error;
+  bool calibrates = false;
+};
+
+/// Rows that differ in how they are split only.
+struct JudgedWorkload {
+  /// Rows, from 0, in the table's order.
+  std::vector<size_t> rows;
+  /// The one that was measured to be fastest, and its place, from 1, when rows
+  /// are in the order of predictions.
+  size_t fastest = 0, rank = 0;
+};
+
+struct Judgement {
+  Slowness slowness;
+  /// Whether all rows recompute.
+  bool recompute = false;
+  std::vector<JudgedStep> rows;
+  /// Of those with two rows or more.
+  std::vector<JudgedWorkload> workloads;
+  /// The mean of errors' sizes, without the row that calibrates; and the worst
+  /// rank of a workload's fastest row (1 without workloads).
+  double mean_error = 0;
+  size_t best_rank = 1;
+  /// Likewise of memory, of rows that say what they took; it is not calibrated.
+  std::optional<double> mean_memory_error;
+};
+
+enum class Recompute { none, full, all_or_none };
+
+/// `calibrating` is a row from 0. all_or_none recomputes in every row if one
+/// would not fit the device without: a table is of one machine's runs, and they
+/// ran. Measured times play no part in that.
+Judgement judge(const std::vector<MeasuredStep> &steps, size_t calibrating,
+                const Device &device, const Framework &framework,
+                Recompute recompute);
+
+} // namespace baton::plan
+
+#endif // BATON_TOOLS_PLAN_JUDGE_H

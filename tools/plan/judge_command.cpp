@@ -1,0 +1,189 @@
+//===- judge_command.cpp - batonc plan judge ------------------------------===//
+
+#include "tools/plan/commands.h"
+
+#include "runtime/error.h"
+#include "runtime/main/table.h"
+#include "tools/plan/judge.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+using namespace baton;
+using namespace baton::plan;
+using Json = nlohmann::ordered_json;
+
+namespace {
+struct Options {
+  std::string table, device = "a100-80gb", framework = "megatron-lm-2022",
+                     recompute = "auto";
+  int64_t calibrate = 0, vocabulary = 51200;
+  bool json = false;
+};
+} // namespace
+
+static Json to_json(const Options &options, const Device &device,
+                    const Framework &framework, const MeasuredTable &table,
+                    const Judgement &judgement) {
+  Json json;
+  json["table"] = options.table;
+  json["device"] = device.name;
+  json["framework"] = framework.name;
+  json["recompute"] = judgement.recompute ? "full" : "none";
+  json["calibrated_by"] = options.calibrate;
+  json["slowness"] = {{"device", judgement.slowness.device},
+                      {"host", judgement.slowness.host},
+                      {"network", judgement.slowness.network}};
+  Json rows = Json::array();
+  for (size_t at = 0; at < judgement.rows.size(); ++at) {
+    const JudgedStep &row = judgement.rows[at];
+    const auto &[line, decoder, split, seconds, allocated] = row.measured;
+    rows.push_back({{"row", at + 1},
+                    {"line", line},
+                    {"gpus", split.devices()},
+                    {"tensor", split.tensor},
+                    {"data", split.data},
+                    {"pipeline", split.pipeline},
+                    {"micro_batch", split.micro_batch},
+                    {"measured_ms", seconds * 1e3},
+                    {"predicted_ms", row.time.total * 1e3},
+                    {"error", row.error},
+                    {"calibrates", row.calibrates},
+                    {"memory_gb", row.memory.total / 1e9}});
+    if (row.memory_error)
+      rows.back()["memory_error"] = *row.memory_error;
+  }
+  json["rows"] = std::move(rows);
+  json["mean_error"] = judgement.mean_error;
+  json["best_rank"] = judgement.best_rank;
+  if (judgement.mean_memory_error)
+    json["mean_memory_error"] = *judgement.mean_memory_error;
+  Json workloads = Json::array();
+  for (const JudgedWorkload &workload : judgement.workloads) {
+    const auto &[line, decoder, split, seconds, allocated] =
+        judgement.rows[workload.fastest].measured;
+    workloads.push_back({{"gpus", split.devices()},
+                         {"global_batch", split.global_batch},
+                         {"hidden", decoder.hidden},
+                         {"layers", decoder.layers},
+                         {"rows", workload.rows.size()},
+                         {"fastest_row", workload.fastest + 1},
+                         {"rank", workload.rank}});
+  }
+  json["workloads"] = std::move(workloads);
+  json["skipped"] = table.skipped;
+  return json;
+}
+
+static void print(const Options &options, const Device &device,
+                  const Framework &framework, const MeasuredTable &measured,
+                  const Judgement &judgement) {
+  Table table({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  table.add({"row", "GPUs", "hidden", "layers", "batch", "micro", "tp", "dp",
+             "pp", "measured ms", "predicted ms", "error"});
+  for (size_t at = 0; at < judgement.rows.size(); ++at) {
+    const JudgedStep &row = judgement.rows[at];
+    const auto &[line, decoder, split, seconds, allocated] = row.measured;
+    char error[32];
+    std::snprintf(error, sizeof error, "%+.1f %%%s", row.error * 100,
+                  row.calibrates ? " calibrates" : "");
+    table.add({std::to_string(at + 1), std::to_string(split.devices()),
+               std::to_string(decoder.hidden), std::to_string(decoder.layers),
+               std::to_string(split.global_batch),
+               std::to_string(split.micro_batch), std::to_string(split.tensor),
+               std::to_string(split.data), std::to_string(split.pipeline),
+               fixed_text(seconds * 1e3, 1),
+               fixed_text(row.time.total * 1e3, 1), error});
+  }
+  for (const std::string &skipped : measured.skipped)
+    std::printf("left out: %s\n", skipped.c_str());
+  std::printf("%s\n%s\n%s\n", table.text(0).c_str(), device.source.c_str(),
+              framework.source.c_str());
+  std::printf(
+      "recomputes: %s. Row %lld says that devices are %.3f, hosts %.3f and "
+      "networks %.3f times as slow.\n",
+      judgement.recompute ? "everything, as a row would not fit without"
+                          : "nothing",
+      static_cast<long long>(options.calibrate), judgement.slowness.device,
+      judgement.slowness.host, judgement.slowness.network);
+  std::printf(
+      "mean error %.2f %% of %zu other rows; the fastest row of each of "
+      "%zu workloads ranks %zu or better\n",
+      judgement.mean_error * 100, judgement.rows.size() - 1,
+      judgement.workloads.size(), judgement.best_rank);
+  if (judgement.mean_memory_error)
+    std::printf("mean error of memory %.2f %%\n",
+                *judgement.mean_memory_error * 100);
+}
+
+void plan::add_judge_command(CLI::App &app) {
+  auto options = std::make_shared<Options>();
+  CLI::App *command = app.add_subcommand(
+      "judge", "predicts training steps that somebody measured, and says how "
+               "far off it is");
+  command->footer("One row tells how slow the machine is; all others are "
+                  "predicted. Nothing "
+                  "else of the table is used.\n\nExample:\n"
+                  "  batonc plan judge vtrain.csv --calibrate 1 --json");
+  command
+      ->add_option(
+          "TABLE", options->table,
+          "a CSV file with vTrain's columns: GPUs, global batch, micro "
+          "batch, hidden size, attention heads, layers, sequence "
+          "length, tensor, data and pipeline parallelism, iteration "
+          "time (ms)")
+      ->required();
+  command
+      ->add_option("--calibrate", options->calibrate,
+                   "the row that calibrates, from 1")
+      ->type_name("ROW")
+      ->required()
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--device", options->device,
+                   "the devices: a name, or a file")
+      ->type_name("DEVICE")
+      ->capture_default_str();
+  command
+      ->add_option("--framework", options->framework,
+                   "what trained: a name, or a file")
+      ->type_name("FRAMEWORK")
+      ->capture_default_str();
+  command
+      ->add_option("--vocabulary", options->vocabulary,
+                   "words of the vocabulary, which the columns do not tell")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--recompute", options->recompute,
+                   "activations that are made again: none, full, or auto: none "
+                   "if all rows fit the device so")
+      ->type_name("WHAT")
+      ->check(CLI::IsMember({"none", "full", "auto"}))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback([options] {
+    const MeasuredTable table =
+        read_measured_table(options->table, options->vocabulary);
+    if (options->calibrate > int64_t(table.steps.size()))
+      throw Error("--calibrate=" + std::to_string(options->calibrate) + ": " +
+                  options->table + " has " +
+                  std::to_string(table.steps.size()) + " rows");
+    const Device device = read_device(options->device);
+    const Framework framework = read_framework(options->framework);
+    const Judgement judgement =
+        judge(table.steps, size_t(options->calibrate - 1), device, framework,
+              options->recompute == "none"   ? Recompute::none
+              : options->recompute == "full" ? Recompute::full
+                                             : Recompute::all_or_none);
+    if (options->json)
+      std::printf("%s\n", to_json(*options, device, framework, table, judgement)
+                              .dump(2)
+                              .c_str());
+    else
+      print(*options, device, framework, table, judgement);
+  });
+}

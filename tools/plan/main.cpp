@@ -1,0 +1,36 @@
+//===- main.cpp - what batonc plan runs -----------------------------------===//
+//
+// A program of its own, as it needs no compiler. One line on standard error and
+// status 1 for anything wrong.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/main/interrupt.h"
+#include "tools/command/command.h"
+#include "tools/plan/commands.h"
+
+using namespace baton;
+
+int main(int argc, char **argv) {
+  handle_signals();
+  CLI::App app{
+      "batonc plan says, before anything runs, which split of a model "
+      "trains fastest, how long a step takes, and what memory it needs.",
+      "batonc plan"};
+  app.require_subcommand(1);
+  plan::add_train_command(app);
+  plan::add_judge_command(app);
+  plan::add_scale_command(app);
+  plan::add_goodput_command(app);
+  // CLI11 would only say that one is missing.
+  std::string names;
+  bool known = argc < 2 || argv[1][0] == '-';
+  for (const CLI::App *command : app.get_subcommands({})) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+    known = known || command->get_name() == argv[1];
+  }
+  if (!known)
+    return fail("there is no batonc plan " + std::string(argv[1]) +
+                "; there are " + names);
+  return run_command(app, argc, argv, [] {});
+}

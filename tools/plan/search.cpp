@@ -1,0 +1,160 @@
+//===- search.cpp - the fastest splits of a model over devices ------------===//
+
+#include "tools/plan/search.h"
+
+#include "runtime/error.h"
+#include "runtime/main/table.h"
+
+#include <algorithm>
+#include <tuple>
+
+using namespace baton;
+using namespace baton::plan;
+
+static std::vector<int64_t> divisors(int64_t number) {
+  std::vector<int64_t> found;
+  for (int64_t part = 1; part * part <= number; ++part)
+    if (number % part == 0) {
+      found.push_back(part);
+      if (part != number / part)
+        found.push_back(number / part);
+    }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// More sequences than this at a time are not faster.
+static constexpr int64_t largest_microbatch = 128;
+static constexpr int64_t most_chunks = 8;
+
+/// Calls `visit` with every split that sizes allow.
+template <typename Visit>
+static void each_split(const SearchOptions &options, Visit visit) {
+  Split split;
+  split.global_batch = options.global_batch;
+  split.sequence = options.sequence;
+  for (int64_t tensor : divisors(options.devices)) {
+    // Ranks that meet twice a layer share a node.
+    if (tensor > options.device.devices_per_node ||
+        options.device.devices_per_node % tensor != 0)
+      continue;
+    for (int64_t pipeline : divisors(options.devices / tensor)) {
+      split.tensor = tensor;
+      split.pipeline = pipeline;
+      split.data = options.devices / tensor / pipeline;
+      if (options.decoder.layers % pipeline != 0 ||
+          options.global_batch % split.data != 0)
+        continue;
+      for (int64_t micro : divisors(options.global_batch / split.data)) {
+        if (micro > largest_microbatch)
+          break;
+        for (int64_t chunks : divisors(options.decoder.layers / pipeline)) {
+          if (chunks > (pipeline > 1 ? most_chunks : 1))
+            break;
+          for (int flags = 0; flags < 8; ++flags) {
+            split.micro_batch = micro;
+            split.chunks = chunks;
+            split.recompute = flags & 1;
+            split.sharded_states = flags & 2;
+            split.sequence_parallel = flags & 4;
+            if ((split.sharded_states && split.data == 1) ||
+                (split.sequence_parallel && tensor == 1) ||
+                !check_split(options.decoder, split).empty())
+              continue;
+            visit(split);
+          }
+        }
+      }
+    }
+  }
+}
+
+static void refuse_all(const SearchOptions &options) {
+  // The smallest split that there could be, to say what is in its way.
+  Split split;
+  split.global_batch = options.global_batch;
+  split.sequence = options.sequence;
+  std::string why;
+  for (int64_t tensor : divisors(options.devices))
+    for (int64_t pipeline : divisors(options.devices / tensor)) {
+      split.tensor = tensor;
+      split.pipeline = pipeline;
+      split.data = options.devices / tensor / pipeline;
+      why = check_split(options.decoder, split);
+      if (why.empty())
+        why = "tensor parallel ranks would be in several nodes";
+    }
+  throw Error(std::to_string(options.devices) +
+              " devices: no split has whole parts; of the last one tried, "
+              "tensor " +
+              std::to_string(split.tensor) + ", pipeline " +
+              std::to_string(split.pipeline) + ", data " +
+              std::to_string(split.data) + ": " + why);
+}
+
+static std::string summary(const Plan &plan) {
+  return "best " + fixed_text(plan.time.total, 3) +
+         " s: tp=" + std::to_string(plan.split.tensor) +
+         " pp=" + std::to_string(plan.split.pipeline) +
+         " dp=" + std::to_string(plan.split.data);
+}
+
+SearchResult plan::search(const SearchOptions &options) {
+  SearchResult result;
+  struct Candidate {
+    double bound;
+    /// Of those that are as fast, the first stays the first.
+    uint64_t order;
+    Split split;
+    StepMemory memory;
+  };
+  std::vector<Candidate> candidates;
+  each_split(options, [&](const Split &split) {
+    ++result.legal;
+    const StepMemory memory =
+        step_memory(options.decoder, options.framework, split);
+    if (result.smallest.memory.total == 0 ||
+        memory.total < result.smallest.memory.total)
+      result.smallest = {split, {}, memory};
+    if (memory.total > options.memory)
+      return;
+    candidates.push_back(
+        {step_time_bound(options.decoder, options.framework, options.device,
+                         split, options.slowness),
+         result.legal, split, memory});
+  });
+  if (result.legal == 0)
+    refuse_all(options);
+  result.fitting = candidates.size();
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate &a, const Candidate &b) {
+              return std::tie(a.bound, a.order) < std::tie(b.bound, b.order);
+            });
+  for (const Candidate &candidate : candidates) {
+    if (result.plans.size() == options.wanted &&
+        candidate.bound > result.plans.back().time.total)
+      break;
+    try {
+      if (options.progress)
+        options.progress(result.simulated, candidates.size(),
+                         result.plans.empty() ? "" : summary(result.plans[0]));
+    } catch (const Error &) {
+      result.complete = false;
+      break;
+    }
+    ++result.simulated;
+    Plan plan{candidate.split,
+              step_time(options.decoder, options.framework, options.device,
+                        candidate.split, options.slowness),
+              candidate.memory};
+    result.plans.insert(std::upper_bound(result.plans.begin(),
+                                         result.plans.end(), plan,
+                                         [](const Plan &a, const Plan &b) {
+                                           return a.time.total < b.time.total;
+                                         }),
+                        plan);
+    if (result.plans.size() > options.wanted)
+      result.plans.pop_back();
+  }
+  return result;
+}

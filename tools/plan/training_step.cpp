@@ -1,0 +1,301 @@
+//===- training_step.cpp - how long a training step takes, and its memory -===//
+
+#include "tools/plan/training_step.h"
+
+#include "passes/pipeline/Generators.h"
+#include "passes/pipeline/Simulator.h"
+#include "tools/plan/collectives.h"
+#include "tools/plan/kernels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+using namespace baton;
+using namespace baton::plan;
+
+double plan::step_operations(const Decoder &decoder, const Split &split) {
+  const double tokens = double(split.global_batch) * double(split.sequence);
+  const double matrices = decoder.layers * decoder.layer_matrices() +
+                          double(decoder.vocabulary) * double(decoder.hidden);
+  const double attention = 12.0 * double(decoder.layers) *
+                           double(decoder.heads * decoder.head_size) *
+                           double(split.sequence);
+  return tokens * (6 * matrices + attention);
+}
+
+namespace {
+/// Kernels that the host launches one behind another.
+struct Piece {
+  double times, host, device;
+};
+} // namespace
+
+/// From the first launch to the end of the last kernel: the host launches
+/// ahead, and a kernel begins behind the one before it.
+static double phase_seconds(const std::vector<Piece> &pieces) {
+  double host = 0, device = 0;
+  for (const Piece &piece : pieces)
+    for (int64_t time = 0; time < int64_t(piece.times); ++time) {
+      const double launched = host;
+      host += piece.host;
+      device = std::max({device + piece.device, launched + piece.device, host});
+    }
+  return device;
+}
+
+static double device_seconds(const std::vector<Piece> &pieces) {
+  double sum = 0;
+  for (const Piece &piece : pieces)
+    sum += piece.times * piece.device;
+  return sum;
+}
+
+/// All but the pipeline, of whose positions it says what each takes.
+static StepTime parts(const Decoder &decoder, const Framework &framework,
+                      const Device &device, const Split &split,
+                      const Slowness &slowness,
+                      pipeline::PipelineCosts &costs) {
+  const double ranks = double(split.tensor);
+  const double hidden_bytes =
+      2.0 * double(split.sequence * split.micro_batch * decoder.hidden);
+  const double layers =
+      double(decoder.layers) / double(split.pipeline * split.chunks);
+  StepTime time;
+
+  // A layer: two all-reduces in each direction.
+  const LayerKernels kernels = layer_kernels(decoder, framework, split);
+  const double forward = seconds(kernels.forward, device) * slowness.device;
+  const double backward = seconds(kernels.backward, device) * slowness.device;
+  const double collectives =
+      2 * all_reduce_seconds(hidden_bytes, {split.tensor, 1}, device) *
+      slowness.network;
+  double host_forward = framework.host_forward;
+  double host_backward = framework.host_backward;
+  if (kernels.unfused) {
+    host_forward += framework.host_unfused;
+    host_backward += framework.host_unfused;
+  }
+  if (split.tensor > 1) {
+    double behind = 0;
+    for (int64_t rank = 2; rank <= split.tensor; ++rank)
+      behind += 1.0 / double(rank);
+    const double both =
+        2 * (framework.host_collective + framework.host_jitter * behind);
+    host_forward += both;
+    host_backward += both;
+  }
+  host_forward *= slowness.host;
+  host_backward *= slowness.host;
+  const double host_ends = framework.host_ends * slowness.host;
+
+  const double head =
+      seconds(head_kernels(decoder, split), device) * slowness.device +
+      // The loss adds up maxima, sums and the right words' logits.
+      3 *
+          all_reduce_seconds(4.0 * double(split.sequence * split.micro_batch),
+                             {split.tensor, 1}, device) *
+          slowness.network;
+  const double embedding =
+      seconds(embedding_kernels(decoder, split), device) * slowness.device;
+
+  // One microbatch at each position of the pipeline.
+  const int64_t positions = split.pipeline * split.chunks;
+  const double exchange =
+      positions == 1 ? 0
+                     : send_seconds(hidden_bytes / ranks,
+                                    split.data * split.tensor, device) *
+                               slowness.network +
+                           framework.host_exchange * slowness.host;
+  auto phases = [&](bool first, bool last) {
+    std::vector<Piece> ahead, back;
+    if (first)
+      ahead.push_back({1, host_ends, embedding / 2});
+    ahead.push_back({layers, host_forward, forward + collectives});
+    if (last) {
+      ahead.push_back({1, host_ends, head / 3});
+      back.push_back({1, host_ends, head * 2 / 3});
+    }
+    if (split.recompute)
+      back.push_back({layers, host_forward + host_backward,
+                      forward + backward + 2 * collectives});
+    else
+      back.push_back({layers, host_backward, backward + collectives});
+    if (first)
+      back.push_back({1, host_ends, embedding / 2});
+    return std::pair(ahead, back);
+  };
+  const double microbatch = framework.host_microbatch * slowness.host;
+  for (int64_t position = 0; position < positions; ++position) {
+    const auto [ahead, back] = phases(position == 0, position + 1 == positions);
+    pipeline::PositionCosts cost;
+    // Stages wait for what they send and receive.
+    cost.forward =
+        phase_seconds(ahead) + exchange + microbatch / 2 / double(split.chunks);
+    cost.input =
+        phase_seconds(back) + exchange + microbatch / 2 / double(split.chunks);
+    costs.positions.push_back(cost);
+  }
+  const auto [ahead, back] = phases(false, false);
+  time.forward = phase_seconds(ahead) * double(split.chunks);
+  time.backward = phase_seconds(back) * double(split.chunks);
+  time.collectives =
+      double(split.chunks) * layers * collectives * (split.recompute ? 3 : 2);
+  time.host_bound =
+      time.forward + time.backward -
+      double(split.chunks) * (device_seconds(ahead) + device_seconds(back));
+
+  // Of the rank that has most of the parameters.
+  const double layer_parameters =
+      double(split.chunks) * layers * decoder.layer_parameters() / ranks;
+  const double table =
+      double(decoder.vocabulary) * double(decoder.hidden) / ranks;
+  const double own =
+      layer_parameters + table * (split.pipeline == 1 && !decoder.tied ? 2 : 1);
+  const Group data{split.data, split.tensor};
+  const double sent = own * framework.sent_gradient_bytes;
+  double gradients =
+      split.sharded_states
+          ? half_reduce_seconds(sent, data, device) +
+                half_reduce_seconds(own * framework.weight_bytes, data, device)
+          : all_reduce_seconds(sent, data, device);
+  gradients *= slowness.network;
+  if (framework.overlaps_gradients)
+    // What is left is the last layer's, or what the last backward is too short
+    // for.
+    gradients = std::max(gradients / (double(split.chunks) * layers),
+                         gradients - time.backward);
+  time.gradients = gradients;
+  if (split.pipeline > 1 && decoder.tied)
+    time.embedding =
+        all_reduce_seconds(
+            table * framework.sent_gradient_bytes,
+            {2, split.data * split.tensor * (split.pipeline - 1)}, device) *
+        slowness.network;
+  time.update = own * framework.update_bytes /
+                    (split.sharded_states ? double(split.data) : 1) /
+                    (device.bandwidth * device.stream_fraction) *
+                    slowness.device +
+                (framework.host_step +
+                 framework.host_step_layer * double(split.chunks) * layers) *
+                    slowness.host;
+  return time;
+}
+
+StepTime plan::step_time(const Decoder &decoder, const Framework &framework,
+                         const Device &device, const Split &split,
+                         const Slowness &slowness) {
+  pipeline::PipelineCosts costs;
+  StepTime time = parts(decoder, framework, device, split, slowness, costs);
+  const int64_t microbatches = split.microbatches();
+  if (costs.positions.size() == 1) {
+    time.pipeline = double(microbatches) *
+                    (costs.positions[0].forward + costs.positions[0].input);
+  } else {
+    const pipeline::Timeline timeline = pipeline::simulate(
+        split.chunks == 1
+            ? pipeline::make1F1B(int(split.pipeline), int(microbatches))
+            : pipeline::makeInterleaved(int(split.pipeline), int(microbatches),
+                                        int(split.chunks)),
+        costs);
+    time.pipeline = timeline.total;
+    time.bubble = timeline.bubble * timeline.longest;
+  }
+  time.total = time.pipeline + time.gradients + time.embedding + time.update;
+  time.rate =
+      step_operations(decoder, split) / time.total / double(split.devices());
+  return time;
+}
+
+double plan::step_time_bound(const Decoder &decoder, const Framework &framework,
+                             const Device &device, const Split &split,
+                             const Slowness &slowness) {
+  pipeline::PipelineCosts costs;
+  const StepTime time =
+      parts(decoder, framework, device, split, slowness, costs);
+  // A stage begins once the first microbatch has come to it, and is followed
+  // by the way back of the last one.
+  double slowest = 0;
+  for (int64_t stage = 0; stage < split.pipeline; ++stage) {
+    double busy = 0;
+    for (int64_t chunk = 0; chunk < split.chunks; ++chunk) {
+      const auto &cost = costs.positions[chunk * split.pipeline + stage];
+      busy += cost.forward + cost.input;
+    }
+    double way = 0;
+    for (int64_t before = 0; before < stage; ++before)
+      way += costs.positions[before].forward + costs.positions[before].input;
+    slowest = std::max(slowest, double(split.microbatches()) * busy + way);
+  }
+  return slowest + time.gradients + time.embedding + time.update;
+}
+
+StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
+                             const Split &split) {
+  const double ranks = double(split.tensor);
+  const double sequence = double(split.sequence);
+  const double rows = sequence * double(split.micro_batch);
+  const double table =
+      double(decoder.vocabulary) * double(decoder.hidden) / ranks;
+  const double layers = double(decoder.layers) / double(split.pipeline);
+  const double shared = split.sequence_parallel ? ranks : 1;
+  const double width = rows * double(decoder.hidden) / shared;
+
+  // Of one layer, kept of one microbatch. Rows of 2 bytes; masks of 1.
+  const double head = double(decoder.head_size);
+  const double queries = double(decoder.heads) * head / ranks;
+  const double keys =
+      double(std::max(decoder.kv_heads, split.tensor)) * head / ranks;
+  const double mlp = double(decoder.mlp) / ranks;
+  double kept = 2 * 2 * width                     // the norms' inputs
+                + 2 * 2 * width                   // what qkv and up read
+                + 2 * rows * (queries + 2 * keys) // attention's
+                + 2 * rows * queries              // what output reads
+                + 2 * rows * mlp * (decoder.gated ? 2 : 1) // before it, and
+                + 2 * rows * mlp; // behind the activation
+  if (framework.dropout)
+    kept += 2 * width;
+  if (framework.flash_attention)
+    kept += 4 * rows * queries / head;
+  else
+    kept += double(split.micro_batch) * double(decoder.heads) / ranks *
+            sequence * sequence * (framework.dropout ? 5 : 2);
+  const double border = 2 * width;
+  // The layer whose backward runs has gradients of the MLP's inside and of its
+  // rows, too.
+  const double gradients =
+      2 * rows * mlp * (decoder.gated ? 3 : 2) + 2 * 2 * width;
+
+  StepMemory most;
+  for (int64_t stage : {int64_t(0), split.pipeline - 1}) {
+    const bool last = stage + 1 == split.pipeline;
+    StepMemory memory;
+    double own = layers * decoder.layer_parameters() / ranks;
+    if (stage == 0 || (last && decoder.tied))
+      own += table;
+    if (last && !decoder.tied)
+      own += table;
+    memory.weights = own * framework.weight_bytes;
+    memory.gradients = own * framework.gradient_bytes;
+    memory.states = own * framework.state_bytes /
+                    (split.sharded_states ? double(split.data) : 1);
+    double in_flight =
+        double(std::min(split.pipeline - stage, split.microbatches()));
+    if (split.chunks > 1 && split.pipeline > 1)
+      // Interleaved: the first stage keeps (p - 1) / (p v) more.
+      in_flight *= 1 + double(split.pipeline - 1) /
+                           double(split.pipeline * split.chunks);
+    memory.activations =
+        gradients + (split.recompute ? in_flight * layers * border + kept
+                                     : in_flight * layers * kept);
+    if (last)
+      // Logits in F32, and their gradient in 16 bits.
+      memory.logits = rows * double(decoder.vocabulary) / ranks * 6;
+    memory.reserved = framework.reserved;
+    memory.total = memory.weights + memory.gradients + memory.states +
+                   memory.activations + memory.logits + memory.reserved;
+    if (memory.total > most.total)
+      most = memory;
+  }
+  return most;
+}

@@ -1,0 +1,69 @@
+//===- training_step.h - how long a training step takes, and its memory ---===//
+
+#ifndef BATON_TOOLS_PLAN_TRAINING_STEP_H
+#define BATON_TOOLS_PLAN_TRAINING_STEP_H
+
+#include "tools/plan/decoder.h"
+#include "tools/plan/device.h"
+#include "tools/plan/framework.h"
+
+namespace baton::plan {
+
+/// By how much a machine is slower than its files say; measured
+/// (calibration.h), or 1.
+struct Slowness {
+  double device = 1, host = 1, network = 1;
+};
+
+/// Seconds.
+struct StepTime {
+  double total = 0;
+  /// From the first microbatch's forward to the last one's backward, and what
+  /// a stage idles of it where stages wait for one another.
+  double pipeline = 0, bubble = 0;
+  /// Of one microbatch on a stage that has no ends: forward and backward.
+  double forward = 0, backward = 0;
+  /// What collectives of tensor parallel ranks take of both.
+  double collectives = 0;
+  /// Of both, the part in which the device waits for its host.
+  double host_bound = 0;
+  /// Gradients to other ranks, as far as nothing else runs meanwhile.
+  double gradients = 0;
+  /// The embedding's gradients between the first stage and the last.
+  double embedding = 0;
+  double update = 0;
+  /// Operations of the model (none that are made again), a second and device.
+  double rate = 0;
+};
+
+/// Bytes of the rank that takes most.
+struct StepMemory {
+  double total = 0;
+  double weights = 0, gradients = 0, states = 0, activations = 0, logits = 0;
+  double reserved = 0;
+};
+
+StepTime step_time(const Decoder &decoder, const Framework &framework,
+                   const Device &device, const Split &split,
+                   const Slowness &slowness = {});
+
+/// Seconds that no schedule of the split's stages is faster than: the busiest
+/// stage's phases and one way through the others, and what is outside of the
+/// pipeline. It takes no longer for more microbatches or stages.
+double step_time_bound(const Decoder &decoder, const Framework &framework,
+                       const Device &device, const Split &split,
+                       const Slowness &slowness = {});
+
+/// Activations by the formulas of Korthikanti et al., "Reducing activation
+/// recomputation in large transformer models" (2022), section 4, told apart by
+/// what each matrix keeps; as many microbatches as 1F1B has in flight.
+StepMemory step_memory(const Decoder &decoder, const Framework &framework,
+                       const Split &split);
+
+/// Operations of a step: six for each weight of a matrix and token, and
+/// attention's products.
+double step_operations(const Decoder &decoder, const Split &split);
+
+} // namespace baton::plan
+
+#endif // BATON_TOOLS_PLAN_TRAINING_STEP_H
