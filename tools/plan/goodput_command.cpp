@@ -3,12 +3,14 @@
 #include "tools/plan/commands.h"
 
 #include "runtime/error.h"
+#include "runtime/main/output.h"
+#include "runtime/main/table.h"
 #include "tools/plan/facts.h"
 #include "tools/plan/goodput.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
+#include <algorithm>
 #include <memory>
 
 using namespace baton;
@@ -98,25 +100,27 @@ void plan::add_goodput_command(CLI::App &app) {
                  {"kept", result.kept},
                  {"spare_blocks", cluster.spare_blocks},
                  {"spare", spare},
-                 {"stranded", idle - spare},
+                 {"stranded", std::max(idle - spare, 0.0)},
                  {"checkpoint_interval_s", cluster.interval},
                  {"block_failure_hours", result.block_failure / 3600},
                  {"job_failure_hours", result.job_failure / 3600}};
     if (options->json) {
-      std::printf("%s\n", json.dump(2).c_str());
+      print(json.dump(2) + "\n");
       return;
     }
-    std::printf(
-        "%.1f %% of all trays' time becomes work that is kept: %.1f %% of them "
-        "work, %.2f %% of the time no zone is blocked, %.1f %% of a running "
-        "job's work is kept\n%lld spare blocks of %lld (%.1f %%), %.1f %% more "
-        "idle for groups of %lld\na block fails every %.0f hours, the job "
-        "every %.2f; a checkpoint every %.0f s\n",
-        result.total * 100, result.working * 100, result.open * 100,
-        result.kept * 100, static_cast<long long>(cluster.spare_blocks),
-        static_cast<long long>(cluster.blocks), spare * 100,
-        (idle - spare) * 100, static_cast<long long>(cluster.group),
-        result.block_failure / 3600, result.job_failure / 3600,
-        cluster.interval);
+    print(percent_text(result.total) +
+          " of all trays' time becomes work that is kept: " +
+          percent_text(result.working) + " of them work, " +
+          fixed_text(result.open * 100, 2) +
+          " % of the time no zone is blocked, " + percent_text(result.kept) +
+          " of a running job's work is kept\n" +
+          std::to_string(cluster.spare_blocks) + " spare blocks of " +
+          std::to_string(cluster.blocks) + " (" + percent_text(spare) + "), " +
+          percent_text(std::max(idle - spare, 0.0)) +
+          " more idle for groups of " + std::to_string(cluster.group) +
+          "\na block fails every " +
+          fixed_text(result.block_failure / 3600, 0) +
+          " hours, the job every " + fixed_text(result.job_failure / 3600, 2) +
+          "; a checkpoint every " + fixed_text(cluster.interval, 0) + " s\n");
   });
 }

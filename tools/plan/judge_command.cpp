@@ -3,8 +3,10 @@
 #include "tools/plan/commands.h"
 
 #include "runtime/error.h"
+#include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "tools/plan/judge.h"
+#include "tools/plan/page.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +20,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 struct Options {
   std::string table, device = "a100-80gb", framework = "megatron-lm-2022",
-                     recompute = "auto";
+                     recompute = "auto", html;
   int64_t calibrate = 0, vocabulary = 51200;
   bool json = false;
 };
@@ -77,9 +79,23 @@ static Json to_json(const Options &options, const Device &device,
   return json;
 }
 
-static void print(const Options &options, const Device &device,
-                  const Framework &framework, const MeasuredTable &measured,
-                  const Judgement &judgement) {
+static std::string summary(const Judgement &judgement) {
+  std::string text = "mean error " + fixed_text(judgement.mean_error * 100, 2) +
+                     " % of " + std::to_string(judgement.rows.size() - 1) +
+                     " other rows; the fastest row of each of " +
+                     std::to_string(judgement.workloads.size()) +
+                     " workloads ranks " + std::to_string(judgement.best_rank) +
+                     " or better\n";
+  if (judgement.mean_memory_error)
+    text += "mean error of memory " +
+            fixed_text(*judgement.mean_memory_error * 100, 2) + " %\n";
+  return text;
+}
+
+static std::string to_text(const Options &options, const Device &device,
+                           const Framework &framework,
+                           const MeasuredTable &measured,
+                           const Judgement &judgement) {
   Table table({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
   table.add({"row", "GPUs", "hidden", "layers", "batch", "micro", "tp", "dp",
              "pp", "measured ms", "predicted ms", "error"});
@@ -97,25 +113,43 @@ static void print(const Options &options, const Device &device,
                fixed_text(seconds * 1e3, 1),
                fixed_text(row.time.total * 1e3, 1), error});
   }
+  std::string text = table.text(0);
   for (const std::string &skipped : measured.skipped)
-    std::printf("left out: %s\n", skipped.c_str());
-  std::printf("%s\n%s\n%s\n", table.text(0).c_str(), device.source.c_str(),
-              framework.source.c_str());
-  std::printf(
-      "recomputes: %s. Row %lld says that devices are %.3f, hosts %.3f and "
-      "networks %.3f times as slow.\n",
-      judgement.recompute ? "everything, as a row would not fit without"
-                          : "nothing",
-      static_cast<long long>(options.calibrate), judgement.slowness.device,
-      judgement.slowness.host, judgement.slowness.network);
-  std::printf(
-      "mean error %.2f %% of %zu other rows; the fastest row of each of "
-      "%zu workloads ranks %zu or better\n",
-      judgement.mean_error * 100, judgement.rows.size() - 1,
-      judgement.workloads.size(), judgement.best_rank);
-  if (judgement.mean_memory_error)
-    std::printf("mean error of memory %.2f %%\n",
-                *judgement.mean_memory_error * 100);
+    text += "left out: " + skipped + "\n";
+  text += "\n" + device.source + "\n" + framework.source + "\n";
+  text += "recomputes: " +
+          std::string(judgement.recompute
+                          ? "everything, as a row would not fit without"
+                          : "nothing") +
+          ". Row " + std::to_string(options.calibrate) +
+          " says that devices are " + fixed_text(judgement.slowness.device, 3) +
+          ", hosts " + fixed_text(judgement.slowness.host, 3) +
+          " and networks " + fixed_text(judgement.slowness.network, 3) +
+          " times as slow.\n";
+  return text + summary(judgement);
+}
+
+static void write_html(const Options &options, const Device &device,
+                       const Framework &framework, const Judgement &judgement) {
+  std::vector<Point> points;
+  for (size_t at = 0; at < judgement.rows.size(); ++at) {
+    const JudgedStep &row = judgement.rows[at];
+    const Split &split = row.measured.split;
+    points.push_back({row.measured.seconds * 1e3, row.time.total * 1e3,
+                      "row " + std::to_string(at + 1) + ": tp " +
+                          std::to_string(split.tensor) + ", dp " +
+                          std::to_string(split.data) + ", pp " +
+                          std::to_string(split.pipeline) + ", micro batch " +
+                          std::to_string(split.micro_batch) + ", error " +
+                          percent_text(row.error),
+                      row.calibrates});
+  }
+  write_page(
+      options.html, "batonc plan judge " + options.table,
+      {{"Predicted and measured",
+        "The row that calibrates is the large point: " + summary(judgement),
+        scatter(points, "measured ms", "predicted ms", true)},
+       {"Facts", device.source + " " + framework.source, ""}});
 }
 
 void plan::add_judge_command(CLI::App &app) {
@@ -140,7 +174,7 @@ void plan::add_judge_command(CLI::App &app) {
                    "the row that calibrates, from 1")
       ->type_name("ROW")
       ->required()
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 32));
   command
       ->add_option("--device", options->device,
                    "the devices: a name, or a file")
@@ -155,7 +189,7 @@ void plan::add_judge_command(CLI::App &app) {
       ->add_option("--vocabulary", options->vocabulary,
                    "words of the vocabulary, which the columns do not tell")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 32))
       ->capture_default_str();
   command
       ->add_option("--recompute", options->recompute,
@@ -164,6 +198,10 @@ void plan::add_judge_command(CLI::App &app) {
       ->type_name("WHAT")
       ->check(CLI::IsMember({"none", "full", "auto"}))
       ->capture_default_str();
+  command
+      ->add_option("--html", options->html,
+                   "a page with a picture of all rows, too")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
     const MeasuredTable table =
@@ -179,11 +217,12 @@ void plan::add_judge_command(CLI::App &app) {
               options->recompute == "none"   ? Recompute::none
               : options->recompute == "full" ? Recompute::full
                                              : Recompute::all_or_none);
-    if (options->json)
-      std::printf("%s\n", to_json(*options, device, framework, table, judgement)
-                              .dump(2)
-                              .c_str());
-    else
-      print(*options, device, framework, table, judgement);
+    if (!options->html.empty())
+      write_html(*options, device, framework, judgement);
+    baton::print(
+        options->json
+            ? to_json(*options, device, framework, table, judgement).dump(2) +
+                  "\n"
+            : to_text(*options, device, framework, table, judgement));
   });
 }

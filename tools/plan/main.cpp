@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/main/interrupt.h"
+#include "runtime/main/output.h"
 #include "tools/command/command.h"
 #include "tools/plan/commands.h"
 
 using namespace baton;
 
 int main(int argc, char **argv) {
+  occupy_standard_streams();
   handle_signals();
   CLI::App app{
       "batonc plan says, before anything runs, which split of a model "

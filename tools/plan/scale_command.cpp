@@ -3,6 +3,7 @@
 #include "tools/plan/commands.h"
 
 #include "runtime/error.h"
+#include "runtime/main/output.h"
 #include "tools/plan/scaling_law.h"
 
 #include <nlohmann/json.hpp>
@@ -22,6 +23,22 @@ struct Options {
   bool json = false;
 };
 } // namespace
+
+/// CLI::Range lets pass what is no number.
+static CLI::Validator numbers(double least, double most) {
+  return CLI::Validator(
+      [least, most](const std::string &text) {
+        double value = 0;
+        char range[64];
+        std::snprintf(range, sizeof range, "a number from %g to %g", least,
+                      most);
+        if (!CLI::detail::lexical_cast(text, value) ||
+            !(value >= least && value <= most))
+          return text + " is not " + range;
+        return std::string();
+      },
+      "");
+}
 
 static Json to_json(const Allocation &allocation) {
   return {{"parameters", allocation.parameters},
@@ -88,7 +105,7 @@ void plan::add_scale_command(CLI::App &app) {
                    "two")
       ->type_name("N")
       ->required()
-      ->check(CLI::Range(1e6, 1e40));
+      ->check(numbers(1e6, 1e40));
   CLI::Option *law =
       command
           ->add_option("--law", options->law,
@@ -101,7 +118,7 @@ void plan::add_scale_command(CLI::App &app) {
           ->add_option("--unique-tokens", options->unique,
                        "different tokens that there are; more are these again")
           ->type_name("N")
-          ->check(CLI::Range(1.0, 1e30))
+          ->check(numbers(1, 1e30))
           ->excludes(law);
   CLI::Option *answers =
       command
@@ -116,20 +133,20 @@ void plan::add_scale_command(CLI::App &app) {
       ->add_option("--questions", options->questions,
                    "questions that will be answered")
       ->type_name("N")
-      ->check(CLI::Range(0.0, 1e30))
+      ->check(numbers(0, 1e30))
       ->needs(answers);
   command
       ->add_option("--answer-tokens", options->answer_tokens,
                    "tokens of an answer")
       ->type_name("N")
-      ->check(CLI::Range(1.0, 1e12))
+      ->check(numbers(1, 1e12))
       ->capture_default_str()
       ->needs(answers);
   command
       ->add_option("--most-answers", options->most_answers,
                    "the most answers to a question")
       ->type_name("N")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(numbers(1, 1e6))
       ->capture_default_str()
       ->needs(answers);
   command
@@ -137,19 +154,22 @@ void plan::add_scale_command(CLI::App &app) {
                    "operations that the devices do in a second, all together "
                    "(batonc plan train says it): to say how many days")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(numbers(1, 1e30));
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
     const Json json = answer(*options);
     if (options->json) {
-      std::printf("%s\n", json.dump(2).c_str());
+      print(json.dump(2) + "\n");
       return;
     }
-    for (const auto &[key, value] : json.items())
+    std::string text;
+    for (const auto &[key, value] : json.items()) {
+      char number[32];
       if (value.is_number())
-        std::printf("%-22s %.4g\n", key.c_str(), value.get<double>());
-      else
-        std::printf("%-22s %s\n", key.c_str(),
-                    value.get<std::string>().c_str());
+        std::snprintf(number, sizeof number, "%.4g", value.get<double>());
+      text += key + std::string(23 - key.size(), ' ') +
+              (value.is_number() ? number : value.get<std::string>()) + "\n";
+    }
+    print(text);
   });
 }

@@ -99,15 +99,44 @@ static std::string summary(const Plan &plan) {
          " dp=" + std::to_string(plan.split.data);
 }
 
+namespace {
+struct Candidate {
+  double bound;
+  /// Of those that are as fast, the first stays the first.
+  uint64_t order;
+  Split split;
+  StepMemory memory;
+};
+} // namespace
+
+static std::vector<Plan> front(const SearchOptions &options,
+                               std::vector<Candidate> candidates) {
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate &a, const Candidate &b) {
+              return std::tie(a.memory.total, a.bound, a.order) <
+                     std::tie(b.memory.total, b.bound, b.order);
+            });
+  std::vector<Plan> plans;
+  for (const Candidate &candidate : candidates) {
+    if (!plans.empty() && candidate.bound >= plans.back().time.total)
+      continue;
+    const Plan plan{candidate.split,
+                    step_time(options.decoder, options.framework,
+                              options.device, candidate.split,
+                              options.slowness),
+                    candidate.memory};
+    if (!plans.empty() && plan.time.total >= plans.back().time.total)
+      continue;
+    // One that takes as much memory and longer.
+    if (!plans.empty() && plans.back().memory.total == plan.memory.total)
+      plans.pop_back();
+    plans.push_back(plan);
+  }
+  return plans;
+}
+
 SearchResult plan::search(const SearchOptions &options) {
   SearchResult result;
-  struct Candidate {
-    double bound;
-    /// Of those that are as fast, the first stays the first.
-    uint64_t order;
-    Split split;
-    StepMemory memory;
-  };
   std::vector<Candidate> candidates;
   each_split(options, [&](const Split &split) {
     ++result.legal;
@@ -156,5 +185,7 @@ SearchResult plan::search(const SearchOptions &options) {
     if (result.plans.size() > options.wanted)
       result.plans.pop_back();
   }
+  if (result.complete)
+    result.front = front(options, std::move(candidates));
   return result;
 }

@@ -40,6 +40,9 @@ struct SearchResult {
   /// fastest.
   uint64_t legal = 0, fitting = 0, simulated = 0;
   bool complete = true;
+  /// Of all that fit, those than which no other takes both less memory and less
+  /// time, by memory.
+  std::vector<Plan> front;
   /// Where no split fits: the one that takes least, and what most of it is.
   Plan smallest;
 };

@@ -4,8 +4,10 @@
 
 #include "runtime/error.h"
 #include "runtime/main/interrupt.h"
+#include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/table.h"
+#include "tools/plan/page.h"
 #include "tools/plan/search.h"
 
 #include <nlohmann/json.hpp>
@@ -20,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct Options {
-  std::string model, device = "h100-80gb", framework = "megatron-core";
+  std::string model, device = "h100-80gb", framework = "megatron-core", html;
   int64_t devices = 0, global_batch = 0, sequence = 4096;
   double memory = 0;
   size_t top = 10;
@@ -93,53 +95,131 @@ static Json to_json(const Plan &plan, const Device &device) {
   return json;
 }
 
-static void print(const Options &options, const Device &device,
-                  const Framework &framework, const Decoder &decoder,
-                  const SearchResult &result) {
-  std::printf("%s: %.3g parameters on %lld x %s, %s; %lld sequences of %lld "
-              "tokens a step\n\n",
-              options.model.c_str(), decoder.parameters(options.sequence),
-              static_cast<long long>(options.devices), device.name.c_str(),
-              framework.name.c_str(),
-              static_cast<long long>(options.global_batch),
-              static_cast<long long>(options.sequence));
-  Table table({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11});
-  table.add({"", "tp", "pp", "dp", "chunks", "micro", "with", "seconds",
-             "bubble", "utilization", "tokens/s", "memory"});
-  for (size_t at = 0; at < result.plans.size(); ++at) {
-    const Plan &plan = result.plans[at];
+static std::string with(const Split &split) {
+  std::string text;
+  auto add = [&](bool on, const char *what) {
+    if (on)
+      text += (text.empty() ? "" : ", ") + std::string(what);
+  };
+  add(split.recompute, "recompute");
+  add(split.sharded_states, "sharded states");
+  add(split.sequence_parallel, "sequence parallel");
+  return text.empty() ? "-" : text;
+}
+
+/// The first row has the columns' names.
+static std::vector<std::vector<std::string>>
+rows(const std::vector<Plan> &plans, const Device &device) {
+  std::vector<std::vector<std::string>> rows = {
+      {"", "tp", "pp", "dp", "chunks", "micro", "with", "seconds", "bubble",
+       "utilization", "tokens/s", "memory"}};
+  for (size_t at = 0; at < plans.size(); ++at) {
+    const Plan &plan = plans[at];
     const Split &split = plan.split;
-    std::string with;
-    auto add = [&](bool on, const char *what) {
-      if (on)
-        with += (with.empty() ? "" : ", ") + std::string(what);
-    };
-    add(split.recompute, "recompute");
-    add(split.sharded_states, "sharded states");
-    add(split.sequence_parallel, "sequence parallel");
-    table.add(
+    rows.push_back(
         {std::to_string(at + 1), std::to_string(split.tensor),
          std::to_string(split.pipeline), std::to_string(split.data),
          std::to_string(split.chunks), std::to_string(split.micro_batch),
-         with.empty() ? "-" : with, fixed_text(plan.time.total, 3),
+         with(split), fixed_text(plan.time.total, 3),
          percent_text(plan.time.bubble / plan.time.total),
          percent_text(plan.time.rate / device.matmul_rate),
          fixed_text(
              double(split.global_batch * split.sequence) / plan.time.total, 0),
          bytes_text(plan.memory.total)});
   }
-  std::printf("%s\n", table.text(0).c_str());
-  std::printf("The first, for batonc: %s\n",
-              flags(result.plans[0].split).c_str());
-  std::printf(
-      "%llu splits have whole parts, %llu of them fit; %llu were played "
-      "out%s\n%s\n%s\n",
-      static_cast<unsigned long long>(result.legal),
-      static_cast<unsigned long long>(result.fitting),
-      static_cast<unsigned long long>(result.simulated),
-      result.complete ? ", others cannot be among these"
-                      : " until you stopped it",
-      device.source.c_str(), framework.source.c_str());
+  return rows;
+}
+
+static std::string heading(const Options &options,
+                           const SearchOptions &wanted) {
+  char parameters[32];
+  std::snprintf(parameters, sizeof parameters, "%.3g",
+                wanted.decoder.parameters(options.sequence));
+  return options.model + ": " + parameters + " parameters on " +
+         std::to_string(options.devices) + " x " + wanted.device.name + ", " +
+         wanted.framework.name + "; " + std::to_string(options.global_batch) +
+         " sequences of " + std::to_string(options.sequence) + " tokens a step";
+}
+
+static std::string counts(const SearchResult &result) {
+  return std::to_string(result.legal) + " splits have whole parts, " +
+         std::to_string(result.fitting) + " of them fit; " +
+         std::to_string(result.simulated) + " were played out" +
+         (result.complete ? ", others cannot be among these"
+                          : " until you stopped it");
+}
+
+static std::string to_text(const Options &options, const SearchOptions &wanted,
+                           const SearchResult &result) {
+  Table table({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11});
+  for (const std::vector<std::string> &row : rows(result.plans, wanted.device))
+    table.add(row);
+  return heading(options, wanted) + "\n\n" + table.text(0) +
+         "\nThe first, for batonc: " + flags(result.plans[0].split) + "\n" +
+         counts(result) + "\n" + wanted.device.source + "\n" +
+         wanted.framework.source + "\n";
+}
+
+/// Microbatches that a picture of a pipeline shows.
+static constexpr int64_t most_drawn = 16;
+
+static void write_html(const Options &options, const SearchOptions &wanted,
+                       const SearchResult &result) {
+  std::vector<Bar> times, memories;
+  for (const Plan &plan : result.plans) {
+    const Split &split = plan.split;
+    const std::string label = "tp " + std::to_string(split.tensor) + " pp " +
+                              std::to_string(split.pipeline) + " dp " +
+                              std::to_string(split.data) + " chunks " +
+                              std::to_string(split.chunks) + " micro " +
+                              std::to_string(split.micro_batch);
+    const StepTime &time = plan.time;
+    times.push_back({label,
+                     {time.pipeline - time.bubble, time.bubble, time.gradients,
+                      time.embedding, time.update}});
+    const StepMemory &memory = plan.memory;
+    memories.push_back({label,
+                        {memory.weights / 1e9, memory.gradients / 1e9,
+                         memory.states / 1e9, memory.activations / 1e9,
+                         memory.logits / 1e9, memory.reserved / 1e9}});
+  }
+  std::vector<Point> front;
+  for (const Plan &plan : result.front)
+    front.push_back({plan.memory.total / 1e9, plan.time.total,
+                     flags(plan.split) + ": " + fixed_text(plan.time.total, 3) +
+                         " s, " + bytes_text(plan.memory.total),
+                     false});
+  std::vector<Section> sections = {
+      {"The fastest plans",
+       "The first, for batonc: " + flags(result.plans[0].split) + ". " +
+           counts(result) + ".",
+       html_table(rows(result.plans, wanted.device))},
+      {"What a step takes", "",
+       stacked_bars({"busy", "bubble", "gradients", "embedding", "update"},
+                    times, "s")},
+      {"What a device holds", "",
+       stacked_bars({"weights", "gradients", "states", "activations", "logits",
+                     "libraries"},
+                    memories, "GB")}};
+  if (front.size() > 1)
+    sections.push_back({"Memory against time",
+                        "Plans than which no other takes both less memory and "
+                        "less time. Point at one for its flags.",
+                        scatter(front, "GB of a device", "seconds", false)});
+  const Split &first = result.plans[0].split;
+  const std::string timeline = step_picture(wanted.decoder, wanted.framework,
+                                            wanted.device, first, most_drawn);
+  if (!timeline.empty())
+    sections.push_back({"The first plan's pipeline",
+                        first.microbatches() > most_drawn
+                            ? "The first of " +
+                                  std::to_string(first.microbatches()) +
+                                  " microbatches, as if there were no others."
+                            : "",
+                        "<div class=\"wide\">" + timeline + "</div>\n"});
+  sections.push_back(
+      {"Facts", wanted.device.source + " " + wanted.framework.source, ""});
+  write_page(options.html, heading(options, wanted), sections);
 }
 
 [[noreturn]] static void refuse_memory(const Options &options, double memory,
@@ -207,6 +287,10 @@ void plan::add_train_command(CLI::App &app) {
       ->type_name("N")
       ->check(CLI::Range(size_t(1), size_t(1000)))
       ->capture_default_str();
+  command
+      ->add_option("--html", options->html,
+                   "a page with pictures of the plans, too")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--quiet", options->quiet, "no progress");
   command->callback([options] {
@@ -236,8 +320,10 @@ void plan::add_train_command(CLI::App &app) {
     }
     if (result.plans.empty())
       refuse_memory(*options, wanted.memory, result);
+    if (!options->html.empty())
+      write_html(*options, wanted, result);
     if (!options->json) {
-      print(*options, wanted.device, wanted.framework, wanted.decoder, result);
+      baton::print(to_text(*options, wanted, result));
       return;
     }
     Json json;
@@ -255,6 +341,11 @@ void plan::add_train_command(CLI::App &app) {
     json["plans"] = Json::array();
     for (const Plan &plan : result.plans)
       json["plans"].push_back(to_json(plan, wanted.device));
-    std::printf("%s\n", json.dump(2).c_str());
+    json["front"] = Json::array();
+    for (const Plan &plan : result.front)
+      json["front"].push_back({{"flags", flags(plan.split)},
+                               {"seconds", plan.time.total},
+                               {"memory", plan.memory.total}});
+    baton::print(json.dump(2) + "\n");
   });
 }

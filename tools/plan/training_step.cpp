@@ -2,6 +2,7 @@
 
 #include "tools/plan/training_step.h"
 
+#include "passes/pipeline/Drawing.h"
 #include "passes/pipeline/Generators.h"
 #include "passes/pipeline/Simulator.h"
 #include "tools/plan/collectives.h"
@@ -182,6 +183,13 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
   return time;
 }
 
+static pipeline::Schedule schedule(const Split &split, int64_t microbatches) {
+  return split.chunks == 1
+             ? pipeline::make1F1B(int(split.pipeline), int(microbatches))
+             : pipeline::makeInterleaved(int(split.pipeline), int(microbatches),
+                                         int(split.chunks));
+}
+
 StepTime plan::step_time(const Decoder &decoder, const Framework &framework,
                          const Device &device, const Split &split,
                          const Slowness &slowness) {
@@ -192,12 +200,8 @@ StepTime plan::step_time(const Decoder &decoder, const Framework &framework,
     time.pipeline = double(microbatches) *
                     (costs.positions[0].forward + costs.positions[0].input);
   } else {
-    const pipeline::Timeline timeline = pipeline::simulate(
-        split.chunks == 1
-            ? pipeline::make1F1B(int(split.pipeline), int(microbatches))
-            : pipeline::makeInterleaved(int(split.pipeline), int(microbatches),
-                                        int(split.chunks)),
-        costs);
+    const pipeline::Timeline timeline =
+        pipeline::simulate(schedule(split, microbatches), costs);
     time.pipeline = timeline.total;
     time.bubble = timeline.bubble * timeline.longest;
   }
@@ -228,6 +232,22 @@ double plan::step_time_bound(const Decoder &decoder, const Framework &framework,
     slowest = std::max(slowest, double(split.microbatches()) * busy + way);
   }
   return slowest + time.gradients + time.embedding + time.update;
+}
+
+std::string plan::step_picture(const Decoder &decoder,
+                               const Framework &framework, const Device &device,
+                               const Split &split, int64_t most_microbatches) {
+  pipeline::PipelineCosts costs;
+  parts(decoder, framework, device, split, {}, costs);
+  if (split.pipeline == 1)
+    return "";
+  // An interleaved schedule has a multiple of the stages.
+  const int64_t shown =
+      std::min(split.microbatches(),
+               std::max(most_microbatches / split.pipeline, int64_t(1)) *
+                   split.pipeline);
+  const pipeline::Schedule order = schedule(split, shown);
+  return pipeline::drawSvg(order, pipeline::simulate(order, costs));
 }
 
 StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,

@@ -7,6 +7,8 @@
 #include "tools/plan/device.h"
 #include "tools/plan/framework.h"
 
+#include <string>
+
 namespace baton::plan {
 
 /// By how much a machine is slower than its files say; measured
@@ -53,6 +55,12 @@ StepTime step_time(const Decoder &decoder, const Framework &framework,
 double step_time_bound(const Decoder &decoder, const Framework &framework,
                        const Device &device, const Split &split,
                        const Slowness &slowness = {});
+
+/// A picture of a split's pipeline, of so many microbatches at most; empty
+/// where there is one stage.
+std::string step_picture(const Decoder &decoder, const Framework &framework,
+                         const Device &device, const Split &split,
+                         int64_t most_microbatches);
 
 /// Activations by the formulas of Korthikanti et al., "Reducing activation
 /// recomputation in large transformer models" (2022), section 4, told apart by

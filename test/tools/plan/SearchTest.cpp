@@ -25,10 +25,14 @@ SearchOptions options(int64_t devices, int64_t batch, const char *on) {
   return wanted;
 }
 
-/// All splits that fit, played out: by loops over every number, not over
-/// divisors.
-std::vector<double> everything(const SearchOptions &wanted) {
-  std::vector<double> times;
+double memory(const SearchOptions &wanted, const Split &split) {
+  return step_memory(wanted.decoder, wanted.framework, split).total;
+}
+
+/// Time and memory of all splits that fit, played out: by loops over every
+/// number, not over divisors.
+std::vector<std::pair<double, double>> everything(const SearchOptions &wanted) {
+  std::vector<std::pair<double, double>> all;
   Split split;
   split.global_batch = wanted.global_batch;
   split.sequence = wanted.sequence;
@@ -47,8 +51,7 @@ std::vector<double> everything(const SearchOptions &wanted) {
                   (split.sharded_states && split.data == 1) ||
                   (split.sequence_parallel && split.tensor == 1) ||
                   !check_split(wanted.decoder, split).empty() ||
-                  step_memory(wanted.decoder, wanted.framework, split).total >
-                      wanted.memory)
+                  memory(wanted, split) > wanted.memory)
                 continue;
               const double time = step_time(wanted.decoder, wanted.framework,
                                             wanted.device, split)
@@ -56,10 +59,10 @@ std::vector<double> everything(const SearchOptions &wanted) {
               EXPECT_LE(step_time_bound(wanted.decoder, wanted.framework,
                                         wanted.device, split),
                         time * (1 + 1e-9));
-              times.push_back(time);
+              all.push_back({time, memory(wanted, split)});
             }
-  std::sort(times.begin(), times.end());
-  return times;
+  std::sort(all.begin(), all.end());
+  return all;
 }
 
 TEST(PlanSearch, FindsTheFastestOfAll) {
@@ -67,14 +70,25 @@ TEST(PlanSearch, FindsTheFastestOfAll) {
       {8, 32, "a100-80gb"}, {16, 48, "v100-32gb"}, {4, 16, "l4"}};
   for (const auto &[devices, batch, on] : cases) {
     const SearchOptions wanted = options(devices, batch, on);
-    const std::vector<double> times = everything(wanted);
+    const auto all = everything(wanted);
     const SearchResult result = search(wanted);
-    EXPECT_EQ(result.fitting, times.size());
+    EXPECT_EQ(result.fitting, all.size());
     EXPECT_TRUE(result.complete);
     ASSERT_EQ(result.plans.size(), 5u);
     for (size_t at = 0; at < 5; ++at)
-      EXPECT_DOUBLE_EQ(result.plans[at].time.total, times[at]) << at;
+      EXPECT_DOUBLE_EQ(result.plans[at].time.total, all[at].first) << at;
     EXPECT_LT(result.simulated, result.fitting);
+    // By time, each takes less memory than all before it.
+    std::vector<std::pair<double, double>> front;
+    for (const auto &one : all)
+      if (front.empty() || one.second < front.back().second)
+        front.push_back(one);
+    ASSERT_EQ(result.front.size(), front.size());
+    for (size_t at = 0; at < front.size(); ++at) {
+      const Plan &plan = result.front[front.size() - 1 - at];
+      EXPECT_DOUBLE_EQ(plan.time.total, front[at].first);
+      EXPECT_DOUBLE_EQ(plan.memory.total, front[at].second);
+    }
   }
 }
 
