@@ -99,6 +99,12 @@ Decoder plan::read_decoder(const std::filesystem::path &path) {
   return decoder;
 }
 
+const char *plan::name(Recompute recompute) {
+  return recompute == Recompute::none        ? "none"
+         : recompute == Recompute::selective ? "selective"
+                                             : "full";
+}
+
 std::string plan::check_split(const Decoder &decoder, const Split &split) {
   auto divides = [](int64_t part, int64_t whole, const std::string &what) {
     return whole % part == 0

@@ -37,6 +37,13 @@ Decoder gpt_decoder(int64_t hidden, int64_t heads, int64_t layers,
 /// the file and what is missing, and for mixtures of experts.
 Decoder read_decoder(const std::filesystem::path &path);
 
+/// Activations that the backward makes again: none, those inside of attention,
+/// from scores to values, or all inside a layer.
+enum class Recompute { none, selective, full };
+
+/// "none", "selective" or "full".
+const char *name(Recompute recompute);
+
 /// How a step is split. A rank's place: tensor parallel ranks are neighbours,
 /// then data parallel ones, then stages.
 struct Split {
@@ -44,8 +51,7 @@ struct Split {
   /// Parts of each stage, for the interleaved schedule.
   int64_t chunks = 1;
   int64_t global_batch = 1, micro_batch = 1, sequence = 1;
-  /// Activations inside a layer are made again.
-  bool recompute = false;
+  Recompute recompute = Recompute::none;
   /// Optimizer states are cut over data parallel ranks.
   bool sharded_states = false;
   /// Rows outside of attention and MLP are cut over tensor parallel ranks.

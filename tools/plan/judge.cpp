@@ -39,17 +39,27 @@ workloads(const std::vector<JudgedStep> &rows) {
   return several;
 }
 
+static Recompute least_recompute(const std::vector<MeasuredStep> &steps,
+                                 const Device &device,
+                                 const Framework &framework) {
+  for (Recompute recompute : {Recompute::none, Recompute::selective})
+    if (std::all_of(steps.begin(), steps.end(), [&](const MeasuredStep &step) {
+          Split split = step.split;
+          split.recompute = recompute;
+          return step_memory(step.decoder, framework, split).total <=
+                 device.memory;
+        }))
+      return recompute;
+  return Recompute::full;
+}
+
 Judgement plan::judge(const std::vector<MeasuredStep> &steps,
                       size_t calibrating, const Device &device,
-                      const Framework &framework, Recompute recompute) {
+                      const Framework &framework,
+                      std::optional<Recompute> recompute) {
   Judgement judgement;
   judgement.recompute =
-      recompute == Recompute::full ||
-      (recompute == Recompute::all_or_none &&
-       std::any_of(steps.begin(), steps.end(), [&](const MeasuredStep &step) {
-         return step_memory(step.decoder, framework, step.split).total >
-                device.memory;
-       }));
+      recompute.value_or(least_recompute(steps, device, framework));
   for (const MeasuredStep &step : steps) {
     judgement.rows.push_back({step, {}, {}, 0, {}, false});
     judgement.rows.back().measured.split.recompute = judgement.recompute;

@@ -33,8 +33,8 @@ struct JudgedWorkload {
 
 struct Judgement {
   Slowness slowness;
-  /// Whether all rows recompute.
-  bool recompute = false;
+  /// What all rows recompute.
+  Recompute recompute = Recompute::none;
   std::vector<JudgedStep> rows;
   /// Of those with two rows or more.
   std::vector<JudgedWorkload> workloads;
@@ -46,14 +46,12 @@ struct Judgement {
   std::optional<double> mean_memory_error;
 };
 
-enum class Recompute { none, full, all_or_none };
-
-/// `calibrating` is a row from 0. all_or_none recomputes in every row if one
-/// would not fit the device without: a table is of one machine's runs, and they
-/// ran. Measured times play no part in that.
+/// `calibrating` is a row from 0. Without a `recompute`, all rows have the
+/// least with which each of them fits the device: a table is of one machine's
+/// runs, and they ran. Measured times play no part in that.
 Judgement judge(const std::vector<MeasuredStep> &steps, size_t calibrating,
                 const Device &device, const Framework &framework,
-                Recompute recompute);
+                std::optional<Recompute> recompute);
 
 } // namespace baton::plan
 

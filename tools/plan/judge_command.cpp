@@ -33,7 +33,7 @@ static Json to_json(const Options &options, const Device &device,
   json["table"] = options.table;
   json["device"] = device.name;
   json["framework"] = framework.name;
-  json["recompute"] = judgement.recompute ? "full" : "none";
+  json["recompute"] = name(judgement.recompute);
   json["calibrated_by"] = options.calibrate;
   json["slowness"] = {{"device", judgement.slowness.device},
                       {"host", judgement.slowness.host},
@@ -117,15 +117,11 @@ static std::string to_text(const Options &options, const Device &device,
   for (const std::string &skipped : measured.skipped)
     text += "left out: " + skipped + "\n";
   text += "\n" + device.source + "\n" + framework.source + "\n";
-  text += "recomputes: " +
-          std::string(judgement.recompute
-                          ? "everything, as a row would not fit without"
-                          : "nothing") +
-          ". Row " + std::to_string(options.calibrate) +
-          " says that devices are " + fixed_text(judgement.slowness.device, 3) +
-          ", hosts " + fixed_text(judgement.slowness.host, 3) +
-          " and networks " + fixed_text(judgement.slowness.network, 3) +
-          " times as slow.\n";
+  text += "recompute: " + std::string(name(judgement.recompute)) + ". Row " +
+          std::to_string(options.calibrate) + " says that devices are " +
+          fixed_text(judgement.slowness.device, 3) + ", hosts " +
+          fixed_text(judgement.slowness.host, 3) + " and networks " +
+          fixed_text(judgement.slowness.network, 3) + " times as slow.\n";
   return text + summary(judgement);
 }
 
@@ -192,11 +188,13 @@ void plan::add_judge_command(CLI::App &app) {
       ->check(CLI::Range(int64_t(1), int64_t(1) << 32))
       ->capture_default_str();
   command
-      ->add_option("--recompute", options->recompute,
-                   "activations that are made again: none, full, or auto: none "
-                   "if all rows fit the device so")
+      ->add_option(
+          "--recompute", options->recompute,
+          "activations that are made again: none, selective (inside of "
+          "attention), full, or auto: the least with which all rows "
+          "fit the device")
       ->type_name("WHAT")
-      ->check(CLI::IsMember({"none", "full", "auto"}))
+      ->check(CLI::IsMember({"none", "selective", "full", "auto"}))
       ->capture_default_str();
   command
       ->add_option("--html", options->html,
@@ -212,11 +210,14 @@ void plan::add_judge_command(CLI::App &app) {
                   std::to_string(table.steps.size()) + " rows");
     const Device device = read_device(options->device);
     const Framework framework = read_framework(options->framework);
+    std::optional<Recompute> recompute;
+    for (Recompute one :
+         {Recompute::none, Recompute::selective, Recompute::full})
+      if (options->recompute == name(one))
+        recompute = one;
     const Judgement judgement =
         judge(table.steps, size_t(options->calibrate - 1), device, framework,
-              options->recompute == "none"   ? Recompute::none
-              : options->recompute == "full" ? Recompute::full
-                                             : Recompute::all_or_none);
+              recompute);
     if (!options->html.empty())
       write_html(*options, device, framework, judgement);
     baton::print(

@@ -133,6 +133,7 @@ LayerKernels plan::layer_kernels(const Decoder &decoder,
   forward.stream("norm", 2 * width);
   forward.matmul("qkv", rows, qkv, hidden);
   forward.stream("qkv transposed", 2 * 2 * rows * qkv);
+  const size_t inside = forward.kernels.size();
   if (framework.flash_attention) {
     // Half of the scores are masked, and not computed.
     forward.attention("attention", 2 * pairs * sequence * sequence * head);
@@ -151,6 +152,8 @@ LayerKernels plan::layer_kernels(const Decoder &decoder,
     forward.matmul("values", sequence, head, sequence, pairs);
     forward.stream("values transposed", 2 * 2 * rows * queries);
   }
+  layer.attention.assign(forward.kernels.begin() + ptrdiff_t(inside),
+                         forward.kernels.end());
   forward.matmul("output", rows, hidden, queries);
   if (dropout)
     forward.dropout("bias, dropout, residual", 3.5 * width);

@@ -39,6 +39,8 @@ double seconds(const Kernel &kernel, const Device &device);
 /// The kernels of one layer and microbatch on one rank.
 struct LayerKernels {
   std::vector<Kernel> forward, backward;
+  /// Those of the forward that are inside of attention.
+  std::vector<Kernel> attention;
   /// Scores are masked and scaled by kernels of their own: Megatron-LM's fused
   /// kernel wants a multiple of four of (sequence, head) pairs.
   bool unfused = false;

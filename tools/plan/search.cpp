@@ -51,13 +51,16 @@ static void each_split(const SearchOptions &options, Visit visit) {
         for (int64_t chunks : divisors(options.decoder.layers / pipeline)) {
           if (chunks > (pipeline > 1 ? most_chunks : 1))
             break;
-          for (int flags = 0; flags < 8; ++flags) {
+          for (int flags = 0; flags < 12; ++flags) {
             split.micro_batch = micro;
             split.chunks = chunks;
-            split.recompute = flags & 1;
-            split.sharded_states = flags & 2;
-            split.sequence_parallel = flags & 4;
-            if ((split.sharded_states && split.data == 1) ||
+            split.sharded_states = flags & 1;
+            split.sequence_parallel = flags & 2;
+            split.recompute = Recompute(flags / 4);
+            // On the chip, attention keeps nothing that could be made again.
+            if ((split.recompute == Recompute::selective &&
+                 options.framework.flash_attention) ||
+                (split.sharded_states && split.data == 1) ||
                 (split.sequence_parallel && tensor == 1) ||
                 !check_split(options.decoder, split).empty())
               continue;

@@ -52,8 +52,8 @@ static std::string flags(const Split &split) {
     text += " --zero=1";
   if (split.sequence_parallel)
     text += " --sequence-parallel";
-  if (split.recompute)
-    text += " --recompute=full";
+  if (split.recompute != Recompute::none)
+    text += std::string(" --recompute=") + name(split.recompute);
   return text;
 }
 
@@ -68,7 +68,7 @@ static Json to_json(const Plan &plan, const Device &device) {
                    {"chunks", split.chunks},
                    {"micro_batch", split.micro_batch},
                    {"microbatches", split.microbatches()},
-                   {"recompute", split.recompute},
+                   {"recompute", name(split.recompute)},
                    {"sharded_states", split.sharded_states},
                    {"sequence_parallel", split.sequence_parallel}};
   json["flags"] = flags(split);
@@ -101,7 +101,8 @@ static std::string with(const Split &split) {
     if (on)
       text += (text.empty() ? "" : ", ") + std::string(what);
   };
-  add(split.recompute, "recompute");
+  add(split.recompute == Recompute::selective, "selective recompute");
+  add(split.recompute == Recompute::full, "recompute");
   add(split.sharded_states, "sharded states");
   add(split.sequence_parallel, "sequence parallel");
   return text.empty() ? "-" : text;

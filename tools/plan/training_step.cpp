@@ -117,11 +117,17 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
       ahead.push_back({1, host_ends, head / 3});
       back.push_back({1, host_ends, head * 2 / 3});
     }
-    if (split.recompute)
-      back.push_back({layers, host_forward + host_backward,
-                      forward + backward + 2 * collectives});
-    else
-      back.push_back({layers, host_backward, backward + collectives});
+    // What is made again is launched and computed with the backward.
+    double host = host_backward, device_time = backward + collectives;
+    if (split.recompute == Recompute::full) {
+      host += host_forward;
+      device_time += forward + collectives;
+    } else if (split.recompute == Recompute::selective) {
+      host += host_forward * double(kernels.attention.size()) /
+              double(kernels.forward.size());
+      device_time += seconds(kernels.attention, device) * slowness.device;
+    }
+    back.push_back({layers, host, device_time});
     if (first)
       back.push_back({1, host_ends, embedding / 2});
     return std::pair(ahead, back);
@@ -140,8 +146,8 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
   const auto [ahead, back] = phases(false, false);
   time.forward = phase_seconds(ahead) * double(split.chunks);
   time.backward = phase_seconds(back) * double(split.chunks);
-  time.collectives =
-      double(split.chunks) * layers * collectives * (split.recompute ? 3 : 2);
+  time.collectives = double(split.chunks) * layers * collectives *
+                     (split.recompute == Recompute::full ? 3 : 2);
   time.host_bound =
       time.forward + time.backward -
       double(split.chunks) * (device_seconds(ahead) + device_seconds(back));
@@ -275,16 +281,21 @@ StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
                 + 2 * rows * mlp; // behind the activation
   if (framework.dropout)
     kept += 2 * width;
-  if (framework.flash_attention)
-    kept += 4 * rows * queries / head;
-  else
-    kept += double(split.micro_batch) * double(decoder.heads) / ranks *
-            sequence * sequence * (framework.dropout ? 5 : 2);
+  // Attention's inside: sums of exponentials, or scores and what is behind
+  // them.
+  double inside = 4 * rows * queries / head;
+  if (!framework.flash_attention)
+    inside = double(split.micro_batch) * double(decoder.heads) / ranks *
+             sequence * sequence * (framework.dropout ? 5 : 2);
+  if (split.recompute != Recompute::selective)
+    kept += inside;
   const double border = 2 * width;
   // The layer whose backward runs has gradients of the MLP's inside and of its
   // rows, too.
-  const double gradients =
-      2 * rows * mlp * (decoder.gated ? 3 : 2) + 2 * 2 * width;
+  double gradients = 2 * rows * mlp * (decoder.gated ? 3 : 2) + 2 * 2 * width;
+
+  if (split.recompute == Recompute::selective)
+    gradients += inside;
 
   StepMemory most;
   for (int64_t stage : {int64_t(0), split.pipeline - 1}) {
@@ -305,9 +316,9 @@ StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
       // Interleaved: the first stage keeps (p - 1) / (p v) more.
       in_flight *= 1 + double(split.pipeline - 1) /
                            double(split.pipeline * split.chunks);
-    memory.activations =
-        gradients + (split.recompute ? in_flight * layers * border + kept
-                                     : in_flight * layers * kept);
+    memory.activations = gradients + (split.recompute == Recompute::full
+                                          ? in_flight * layers * border + kept
+                                          : in_flight * layers * kept);
     if (last)
       // Logits in F32, and their gradient in 16 bits.
       memory.logits = rows * double(decoder.vocabulary) / ranks * 6;

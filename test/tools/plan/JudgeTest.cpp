@@ -13,7 +13,7 @@ namespace {
 Judgement judged(const char *name, size_t calibrating, const char *on,
                  const char *by) {
   return judge(read_measured_table(table(name), 51200).steps, calibrating,
-               device(on), framework(by), Recompute::all_or_none);
+               device(on), framework(by), std::nullopt);
 }
 
 // vTrain's own errors on these are 8.37 % and 14.73 %.
@@ -21,7 +21,7 @@ TEST(PlanJudge, OneNodeOfA100s) {
   const Judgement judgement =
       judged("vtrain_single_node_a100", 0, "a100-80gb", "megatron-lm-2022");
   EXPECT_EQ(judgement.rows.size(), 288u);
-  EXPECT_FALSE(judgement.recompute);
+  EXPECT_EQ(judgement.recompute, Recompute::none);
   EXPECT_LT(judgement.mean_error, .085);
   EXPECT_EQ(judgement.workloads.size(), 67u);
   EXPECT_LE(judgement.best_rank, 3u);
@@ -32,7 +32,7 @@ TEST(PlanJudge, NodesOfA100s) {
       judged("vtrain_multi_node_a100", 0, "a100-80gb", "megatron-lm-2022");
   EXPECT_EQ(judgement.rows.size(), 55u);
   // 175 billion parameters do not fit without.
-  EXPECT_TRUE(judgement.recompute);
+  EXPECT_EQ(judgement.recompute, Recompute::full);
   EXPECT_LT(judgement.mean_error, .07);
   EXPECT_LE(judgement.best_rank, 3u);
 }
@@ -44,7 +44,7 @@ TEST(PlanJudge, ANodeOfB200s) {
   EXPECT_EQ(read.skipped.size(), 10u);
   const Judgement judgement =
       judged("simumax_b200", 0, "b200", "megatron-core");
-  EXPECT_FALSE(judgement.recompute);
+  EXPECT_EQ(judgement.recompute, Recompute::none);
   EXPECT_LT(judgement.mean_error, .05);
   EXPECT_EQ(judgement.best_rank, 1u);
   ASSERT_TRUE(judgement.mean_memory_error);
@@ -59,7 +59,7 @@ TEST(PlanJudge, UsesOneRowOnly) {
     std::vector<double> times;
     for (const JudgedStep &row :
          judge(steps, 4, device("a100-80gb"), framework("megatron-lm-2022"),
-               Recompute::all_or_none)
+               std::nullopt)
              .rows)
       times.push_back(row.time.total);
     return times;
@@ -83,7 +83,7 @@ TEST(PlanJudge, MegatronsTable) {
   split.global_batch = 512;
   split.micro_batch = 16;
   split.sequence = 2048;
-  split.recompute = true;
+  split.recompute = Recompute::full;
   const Decoder decoder = gpt_decoder(3072, 32, 30, 51200);
   const double tokens = 512 * 2048.0, hidden = 3072, layers = 30;
   const double counted =
@@ -93,6 +93,45 @@ TEST(PlanJudge, MegatronsTable) {
                                   device("a100-80gb"), split);
   EXPECT_NEAR(counted / time.total / 64 / 138e12, 1, .1);
   EXPECT_NEAR(decoder.parameters(2048) / 3.6e9, 1, .02);
+}
+
+// Korthikanti et al. 2022, table 5: seconds of a step on A100s that recomputes
+// all of a layer, and of one with selective recomputing and sequence parallel
+// rows. Nothing is calibrated.
+TEST(PlanJudge, KorthikantisTable) {
+  const struct {
+    int64_t layers, hidden, heads, pipeline, chunks, batch, micro_batch;
+    double full, selective;
+  } steps[] = {{48, 6144, 64, 1, 1, 4, 4, 1.42, 1.10},
+               {96, 12288, 96, 8, 3, 64, 1, 18.13, 13.75},
+               {105, 20480, 128, 35, 3, 280, 1, 49.05, 37.83},
+               {128, 25600, 160, 64, 1, 512, 1, 94.42, 71.49}};
+  const Device a100 = device("a100-80gb");
+  const Framework megatron = framework("megatron-lm-2022");
+  for (const auto &step : steps) {
+    const Decoder decoder =
+        gpt_decoder(step.hidden, step.heads, step.layers, 51200);
+    Split split;
+    split.tensor = 8;
+    split.pipeline = step.pipeline;
+    split.chunks = step.chunks;
+    split.global_batch = step.batch;
+    split.micro_batch = step.micro_batch;
+    split.sequence = 2048;
+    split.recompute = Recompute::full;
+    EXPECT_NEAR(step_time(decoder, megatron, a100, split).total / step.full, 1,
+                .06);
+    split.recompute = Recompute::selective;
+    split.sequence_parallel = true;
+    EXPECT_NEAR(step_time(decoder, megatron, a100, split).total /
+                    step.selective,
+                1, .06);
+    // As they did, it fits with one of the two, and not without.
+    EXPECT_LT(step_memory(decoder, megatron, split).total, a100.memory);
+    split.recompute = Recompute::none;
+    split.sequence_parallel = false;
+    EXPECT_GT(step_memory(decoder, megatron, split).total, a100.memory);
+  }
 }
 
 } // namespace
