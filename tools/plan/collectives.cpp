@@ -9,10 +9,11 @@ using namespace baton;
 using namespace baton::plan;
 
 int64_t plan::nodes(const Group &group, const Device &device) {
-  const int64_t first_to_end = (group.ranks - 1) * group.stride + 1;
-  if (group.stride >= device.devices_per_node)
+  const int64_t many = device.devices_per_node;
+  if (group.stride >= many)
     return group.ranks;
-  return (first_to_end + device.devices_per_node - 1) / device.devices_per_node;
+  const int64_t last = group.first + (group.ranks - 1) * group.stride;
+  return last / many - group.first / many + 1;
 }
 
 /// The latency of a ring is that of a tree over nodes: libraries take a tree
@@ -25,7 +26,7 @@ static double ring_seconds(double sent, double rounds, const Group &group,
   if (many == 1)
     return device.link_latency + sent / device.link_rate;
   const double sharing =
-      double(std::min(group.stride, device.devices_per_node));
+      double(std::min(group.beside, device.devices_per_node));
   return rounds * device.network_latency * std::log2(double(many)) +
          sent * sharing / device.network_rate;
 }
@@ -42,9 +43,19 @@ double plan::half_reduce_seconds(double bytes, const Group &group,
                       group, device);
 }
 
-double plan::send_seconds(double bytes, int64_t stride, const Device &device) {
-  if (stride < device.devices_per_node)
+double plan::send_seconds(double bytes, int64_t first, int64_t senders,
+                          int64_t stride, const Device &device) {
+  const int64_t many = device.devices_per_node;
+  int64_t most = 0, leaving = 0;
+  // Two nodes' worth of senders show what all do.
+  for (int64_t rank = first; rank < first + std::min(senders, 2 * many);
+       ++rank) {
+    if (rank % many == 0)
+      leaving = 0;
+    leaving += rank / many != (rank + stride) / many;
+    most = std::max(most, leaving);
+  }
+  if (most == 0)
     return device.link_latency + bytes / device.link_rate;
-  return device.network_latency +
-         bytes * double(device.devices_per_node) / device.network_rate;
+  return device.network_latency + bytes * double(most) / device.network_rate;
 }

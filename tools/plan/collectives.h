@@ -9,17 +9,19 @@
 
 namespace baton::plan {
 
-/// Ranks that are `stride` apart, in nodes that are full.
+/// Ranks from `first` on that are `stride` apart. Nodes are full of neighbours.
 struct Group {
-  int64_t ranks = 1, stride = 1;
+  int64_t ranks = 1, stride = 1, first = 0;
+  /// Groups that begin at the ranks from `first` on and do the same at the same
+  /// time, this one among them.
+  int64_t beside = 1;
 };
 
 /// Nodes that a group is in.
 int64_t nodes(const Group &group, const Device &device);
 
 /// A ring's all-reduce: each rank sends 2 (n - 1) / n of the bytes. Between
-/// nodes, groups that pass the same node at the same time share its network;
-/// each has as many members there as fit.
+/// nodes, groups that are in the same ones share their network.
 double all_reduce_seconds(double bytes, const Group &group,
                           const Device &device);
 
@@ -27,8 +29,10 @@ double all_reduce_seconds(double bytes, const Group &group,
 double half_reduce_seconds(double bytes, const Group &group,
                            const Device &device);
 
-/// From each rank to the one that is `stride` further, all at the same time.
-double send_seconds(double bytes, int64_t stride, const Device &device);
+/// From each of `senders` ranks to the one that is `stride` further (or before,
+/// below 0), all at the same time: as long as the node takes that most leave.
+double send_seconds(double bytes, int64_t first, int64_t senders,
+                    int64_t stride, const Device &device);
 
 } // namespace baton::plan
 

@@ -4,8 +4,18 @@
 #define BATON_TOOLS_PLAN_COMMANDS_H
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <string>
 
 namespace baton::plan {
+
+/// As it is printed; bytes of names that are no text are replaced.
+inline std::string text_of(const nlohmann::ordered_json &json) {
+  return json.dump(2, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
+}
 
 // Each adds a subcommand, which runs as it is parsed. They throw Error.
 

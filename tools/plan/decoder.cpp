@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <set>
 
 using namespace baton;
 using namespace baton::plan;
@@ -57,10 +58,29 @@ Decoder plan::read_decoder(const std::filesystem::path &path) {
   } catch (const nlohmann::json::exception &error) {
     throw Error(file.string() + ": " + error.what());
   }
-  if (json.is_object() && json.contains("text_config"))
-    json = json["text_config"];
   if (!json.is_object())
     throw Error(file.string() + ": is no JSON object");
+  // A model of text and pictures says of its text apart.
+  auto outer = json;
+  if (json.contains("text_config") && json["text_config"].is_object())
+    json = json["text_config"];
+  auto text = [&](const char *key) {
+    return json.contains(key) && json[key].is_string()
+               ? json[key].get<std::string>()
+               : std::string();
+  };
+  const std::string type = text("model_type");
+  const std::set<std::string> gated = {
+      "",       "llama",  "mistral",     "qwen2", "qwen3", "gemma",
+      "gemma2", "gemma3", "gemma3_text", "phi3",  "olmo2", "granite"};
+  if (type != "gpt2" && !gated.count(type)) {
+    std::string names = "gpt2";
+    for (const std::string &name : gated)
+      if (!name.empty())
+        names += ", " + name;
+    throw Error(file.string() + ": models of type " + type +
+                " are not planned; those of " + names + " are");
+  }
   for (const char *key :
        {"num_experts", "num_local_experts", "n_routed_experts"})
     if (json.contains(key) && json[key].is_number() &&
@@ -81,7 +101,7 @@ Decoder plan::read_decoder(const std::filesystem::path &path) {
       throw Error(file.string() + ": " + *keys.begin() + " is missing");
     return *otherwise;
   };
-  const bool gpt2 = json.contains("n_embd");
+  const bool gpt2 = type == "gpt2";
   Decoder decoder;
   decoder.hidden = number({"hidden_size", "n_embd"});
   decoder.layers = number({"num_hidden_layers", "n_layer"});
@@ -95,7 +115,22 @@ Decoder plan::read_decoder(const std::filesystem::path &path) {
   decoder.vocabulary = number({"vocab_size"});
   decoder.gated = !gpt2;
   decoder.learned_positions = gpt2;
-  decoder.tied = json.value("tie_word_embeddings", gpt2);
+  // As the families have it where nobody says.
+  decoder.tied = gpt2 || type.starts_with("gemma");
+  for (const nlohmann::json &where : {outer, json})
+    if (where.contains("tie_word_embeddings") &&
+        where["tie_word_embeddings"].is_boolean())
+      decoder.tied = where["tie_word_embeddings"].get<bool>();
+  if (decoder.heads % decoder.kv_heads != 0)
+    throw Error(file.string() + ": num_attention_heads (" +
+                std::to_string(decoder.heads) +
+                ") is no multiple of num_key_value_heads (" +
+                std::to_string(decoder.kv_heads) + ")");
+  if (!json.contains("head_dim") && decoder.hidden % decoder.heads != 0)
+    throw Error(file.string() + ": hidden_size (" +
+                std::to_string(decoder.hidden) +
+                ") is no multiple of num_attention_heads (" +
+                std::to_string(decoder.heads) + ")");
   return decoder;
 }
 
@@ -125,6 +160,10 @@ std::string plan::check_split(const Decoder &decoder, const Split &split) {
                 "the global batch")})
     if (!why.empty())
       return why;
+  if (decoder.kv_heads % split.tensor != 0 &&
+      split.tensor % decoder.kv_heads != 0)
+    return divides(split.tensor, decoder.kv_heads,
+                   "the number of key and value heads");
   if (split.chunks > 1 && split.microbatches() % split.pipeline != 0)
     return divides(split.pipeline, split.microbatches(),
                    "the number of microbatches of an interleaved schedule");

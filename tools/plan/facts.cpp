@@ -12,7 +12,7 @@ using namespace baton::plan;
 
 Facts::Facts(const std::filesystem::path &path) : file(path) {
   std::ifstream stream(file);
-  if (!stream)
+  if (!stream || std::filesystem::is_directory(file))
     throw Error(file.string() + ": cannot be read");
   try {
     json = nlohmann::json::parse(stream);
@@ -73,8 +73,9 @@ double Facts::fraction(const std::string &key) {
 
 int64_t Facts::count(const std::string &key) {
   const nlohmann::json &value = find(key);
-  if (!value.is_number_integer() || value.get<int64_t>() < 1)
-    refuse(key, "is no whole number above 0");
+  if (!value.is_number_integer() || value.get<int64_t>() < 1 ||
+      value.get<int64_t>() > 1000000000)
+    refuse(key, "is no whole number from 1 to 1000000000");
   return value.get<int64_t>();
 }
 

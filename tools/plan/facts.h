@@ -24,7 +24,7 @@ public:
   double not_negative(const std::string &key);
   /// A number above 0 and up to 1.
   double fraction(const std::string &key);
-  /// A whole number above 0.
+  /// A whole number from 1 to 1e9.
   int64_t count(const std::string &key);
   /// Throws for keys that none of the above was asked for.
   void finish();

@@ -32,26 +32,33 @@ static double block_failure(const Cluster &cluster) {
   return expected;
 }
 
-/// The chance of more than so many of n, each by itself with p.
-static double above(int64_t most, int64_t n, double p) {
-  if (p <= 0)
-    return 0;
-  double sum = 0;
-  for (int64_t down = most + 1; down <= n; ++down)
-    sum += std::exp(std::lgamma(double(n) + 1) - std::lgamma(double(down) + 1) -
-                    std::lgamma(double(n - down) + 1) +
-                    double(down) * std::log(p) +
-                    double(n - down) * std::log1p(-p));
-  return std::min(sum, 1.0);
+/// The chances of more than 0, 1, ... n of n, each by itself with p.
+static std::vector<double> above(int64_t n, double p) {
+  std::vector<double> tails(size_t(n) + 1, 0);
+  for (int64_t down = n; down > 0; --down) {
+    const double chance = p >= 1 ? double(down == n)
+                                 : std::exp(std::lgamma(double(n) + 1) -
+                                            std::lgamma(double(down) + 1) -
+                                            std::lgamma(double(n - down) + 1) +
+                                            double(down) * std::log(p) +
+                                            double(n - down) * std::log1p(-p));
+    tails[size_t(down - 1)] = std::min(tails[size_t(down)] + chance, 1.0);
+  }
+  return tails;
 }
 
-Goodput plan::goodput(const Cluster &cluster) {
+/// Of each number of blocks that are down.
+static std::vector<double> blocked(const Cluster &cluster) {
+  const double ratio = cluster.repair / block_failure(cluster);
+  return above(cluster.blocks, ratio / (1 + ratio));
+}
+
+static Goodput goodput_of(const Cluster &cluster,
+                          const std::vector<double> &blocked) {
   Goodput result;
   result.block_failure = block_failure(cluster);
-  const double ratio = cluster.repair / result.block_failure;
-  result.open = std::pow(
-      1 - above(cluster.spare_blocks, cluster.blocks, ratio / (1 + ratio)),
-      double(cluster.zones));
+  result.open = std::pow(1 - blocked[size_t(cluster.spare_blocks)],
+                         double(cluster.zones));
   const int64_t placed =
       (cluster.blocks - cluster.spare_blocks) / cluster.group * cluster.group;
   const double trays = double(cluster.trays - cluster.spare_trays);
@@ -59,7 +66,7 @@ Goodput plan::goodput(const Cluster &cluster) {
       double(placed) / double(cluster.blocks) * trays / double(cluster.trays);
   if (placed == 0)
     return result;
-  const double rate = double(placed * cluster.zones) *
+  const double rate = double(placed) * double(cluster.zones) *
                       (trays / cluster.tray_failure + 1 / cluster.rack_failure);
   result.job_failure = 1 / rate;
   const double period = std::expm1(rate * (cluster.interval + cluster.save)) *
@@ -69,12 +76,17 @@ Goodput plan::goodput(const Cluster &cluster) {
   return result;
 }
 
+Goodput plan::goodput(const Cluster &cluster) {
+  return goodput_of(cluster, blocked(cluster));
+}
+
 Cluster plan::best_spares(Cluster cluster) {
+  const std::vector<double> tails = blocked(cluster);
   Cluster best = cluster;
   double most = -1;
   for (int64_t spare = 0; spare < cluster.blocks; ++spare) {
     cluster.spare_blocks = spare;
-    if (const double total = goodput(cluster).total; total > most) {
+    if (const double total = goodput_of(cluster, tails).total; total > most) {
       most = total;
       best = cluster;
     }

@@ -43,6 +43,8 @@ static Cluster read_cluster(const std::string &file) {
   cluster.tray_failure = facts.positive("tray_failure_hours") * 3600;
   cluster.rack_failure = facts.positive("rack_failure_hours") * 3600;
   cluster.repair = facts.positive("repair_hours") * 3600;
+  if (cluster.repair > 1e12)
+    throw Error(file + ": repair_hours is above 2.7e8");
   cluster.interval = facts.positive("checkpoint_interval_s");
   cluster.save = facts.not_negative("checkpoint_save_s");
   cluster.detect = facts.not_negative("detect_s");
@@ -50,8 +52,9 @@ static Cluster read_cluster(const std::string &file) {
   facts.finish();
   if (cluster.group > cluster.blocks)
     throw Error(file + ": group is above blocks");
-  if (cluster.blocks > 1000000 || cluster.trays > 1000000)
-    throw Error(file + ": blocks and trays are up to 1000000");
+  if (cluster.blocks > 1000000 || cluster.trays > 1000000 ||
+      cluster.zones > 1000000)
+    throw Error(file + ": zones, blocks and trays are up to 1000000");
   return cluster;
 }
 
@@ -81,7 +84,8 @@ void plan::add_goodput_command(CLI::App &app) {
                   "best interval of --best-interval is none");
     // The best interval hangs on the spares that it runs with, and hardly the
     // other way round: a step of each comes to rest.
-    for (int round = 0; round < 3; ++round) {
+    const int rounds = options->best_spares && options->best_interval ? 3 : 1;
+    for (int round = 0; round < rounds; ++round) {
       if (options->best_spares)
         cluster = best_spares(cluster);
       if (options->best_interval)
@@ -105,7 +109,7 @@ void plan::add_goodput_command(CLI::App &app) {
                  {"block_failure_hours", result.block_failure / 3600},
                  {"job_failure_hours", result.job_failure / 3600}};
     if (options->json) {
-      print(json.dump(2) + "\n");
+      print(text_of(json));
       return;
     }
     print(percent_text(result.total) +

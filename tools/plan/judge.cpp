@@ -2,6 +2,8 @@
 
 #include "tools/plan/judge.h"
 
+#include "runtime/error.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -84,6 +86,7 @@ Judgement plan::judge(const std::vector<MeasuredStep> &steps,
     row.error = row.time.total / seconds - 1;
     if (!row.calibrates)
       sum += std::abs(row.error);
+    judgement.too_large += row.memory.total > device.memory;
     if (allocated > 0) {
       // What libraries take is not the allocator's.
       row.memory_error =
@@ -98,6 +101,17 @@ Judgement plan::judge(const std::vector<MeasuredStep> &steps,
     judgement.mean_error = sum / double(judgement.rows.size() - 1);
   judgement.workloads = workloads(judgement.rows);
   for (const JudgedWorkload &workload : judgement.workloads)
-    judgement.best_rank = std::max(judgement.best_rank, workload.rank);
+    judgement.best_rank =
+        std::max(judgement.best_rank.value_or(1), workload.rank);
   return judgement;
+}
+
+Judgement plan::judge(const MeasuredTable &table, const std::string &file,
+                      int64_t row, const Device &device,
+                      const Framework &framework,
+                      std::optional<Recompute> recompute) {
+  if (row < 1 || row > int64_t(table.steps.size()))
+    throw Error("--calibrate=" + std::to_string(row) + ": " + file + " has " +
+                std::to_string(table.steps.size()) + " rows");
+  return judge(table.steps, size_t(row - 1), device, framework, recompute);
 }

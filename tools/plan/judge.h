@@ -7,6 +7,7 @@
 #include "tools/plan/measured_table.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace baton::plan {
@@ -38,10 +39,13 @@ struct Judgement {
   std::vector<JudgedStep> rows;
   /// Of those with two rows or more.
   std::vector<JudgedWorkload> workloads;
-  /// The mean of errors' sizes, without the row that calibrates; and the worst
-  /// rank of a workload's fastest row (1 without workloads).
-  double mean_error = 0;
-  size_t best_rank = 1;
+  /// The mean of errors' sizes, without the row that calibrates; none where
+  /// there is no other.
+  std::optional<double> mean_error;
+  /// The worst rank of a workload's fastest row; none without workloads.
+  std::optional<size_t> best_rank;
+  /// Rows that do not fit the device by what is counted here.
+  size_t too_large = 0;
   /// Likewise of memory, of rows that say what they took; it is not calibrated.
   std::optional<double> mean_memory_error;
 };
@@ -51,6 +55,12 @@ struct Judgement {
 /// runs, and they ran. Measured times play no part in that.
 Judgement judge(const std::vector<MeasuredStep> &steps, size_t calibrating,
                 const Device &device, const Framework &framework,
+                std::optional<Recompute> recompute);
+
+/// Likewise of a table, by a row counted from 1. Throws Error, naming `file`,
+/// where there is no such row.
+Judgement judge(const MeasuredTable &table, const std::string &file,
+                int64_t row, const Device &device, const Framework &framework,
                 std::optional<Recompute> recompute);
 
 } // namespace baton::plan

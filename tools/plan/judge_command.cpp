@@ -58,8 +58,10 @@ static Json to_json(const Options &options, const Device &device,
       rows.back()["memory_error"] = *row.memory_error;
   }
   json["rows"] = std::move(rows);
-  json["mean_error"] = judgement.mean_error;
-  json["best_rank"] = judgement.best_rank;
+  json["mean_error"] =
+      judgement.mean_error ? Json(*judgement.mean_error) : Json();
+  json["best_rank"] = judgement.best_rank ? Json(*judgement.best_rank) : Json();
+  json["rows_too_large"] = judgement.too_large;
   if (judgement.mean_memory_error)
     json["mean_memory_error"] = *judgement.mean_memory_error;
   Json workloads = Json::array();
@@ -80,15 +82,24 @@ static Json to_json(const Options &options, const Device &device,
 }
 
 static std::string summary(const Judgement &judgement) {
-  std::string text = "mean error " + fixed_text(judgement.mean_error * 100, 2) +
-                     " % of " + std::to_string(judgement.rows.size() - 1) +
-                     " other rows; the fastest row of each of " +
-                     std::to_string(judgement.workloads.size()) +
-                     " workloads ranks " + std::to_string(judgement.best_rank) +
-                     " or better\n";
+  std::string text =
+      judgement.mean_error
+          ? "mean error " + fixed_text(*judgement.mean_error * 100, 2) +
+                " % of " + std::to_string(judgement.rows.size() - 1) +
+                " other rows"
+          : "there is no other row to judge";
+  if (judgement.best_rank)
+    text += "; the fastest row of each of " +
+            std::to_string(judgement.workloads.size()) + " workloads ranks " +
+            std::to_string(*judgement.best_rank) + " or better";
+  text += "\n";
   if (judgement.mean_memory_error)
     text += "mean error of memory " +
             fixed_text(*judgement.mean_memory_error * 100, 2) + " %\n";
+  if (judgement.too_large)
+    text +=
+        "by what is counted here, " + std::to_string(judgement.too_large) +
+        " rows do not fit the device, though they ran: is it another one?\n";
   return text;
 }
 
@@ -204,10 +215,6 @@ void plan::add_judge_command(CLI::App &app) {
   command->callback([options] {
     const MeasuredTable table =
         read_measured_table(options->table, options->vocabulary);
-    if (options->calibrate > int64_t(table.steps.size()))
-      throw Error("--calibrate=" + std::to_string(options->calibrate) + ": " +
-                  options->table + " has " +
-                  std::to_string(table.steps.size()) + " rows");
     const Device device = read_device(options->device);
     const Framework framework = read_framework(options->framework);
     std::optional<Recompute> recompute;
@@ -215,15 +222,13 @@ void plan::add_judge_command(CLI::App &app) {
          {Recompute::none, Recompute::selective, Recompute::full})
       if (options->recompute == name(one))
         recompute = one;
-    const Judgement judgement =
-        judge(table.steps, size_t(options->calibrate - 1), device, framework,
-              recompute);
+    const Judgement judgement = judge(table, options->table, options->calibrate,
+                                      device, framework, recompute);
     if (!options->html.empty())
       write_html(*options, device, framework, judgement);
     baton::print(
         options->json
-            ? to_json(*options, device, framework, table, judgement).dump(2) +
-                  "\n"
+            ? text_of(to_json(*options, device, framework, table, judgement))
             : to_text(*options, device, framework, table, judgement));
   });
 }

@@ -31,16 +31,27 @@ enum Column {
   sequence,
   tensor,
   data,
-  pipeline,
+  stages,
   milliseconds,
   columns
 };
 } // namespace
 
 static constexpr std::array<const char *, columns> names = {
-    "gpus",  "global batch", "micro batch",       "hidden",
-    "heads", "layers",       "sequence",          "tensor",
-    "data",  "pipeline",     "iteration time (ms"};
+    "GPUs",
+    "global batch",
+    "micro batch",
+    "hidden size",
+    "attention heads",
+    "layers",
+    "sequence length",
+    "tensor parallelism",
+    "data parallelism",
+    "pipeline parallelism",
+    "iteration time (ms)"};
+
+/// Sizes and degrees up to this have products that are exact.
+static constexpr double largest = 1e6;
 
 static std::vector<std::string> cells(std::string line) {
   std::vector<std::string> parts;
@@ -59,22 +70,27 @@ static std::vector<std::string> cells(std::string line) {
   return parts;
 }
 
-/// Where each column is, in a line of names.
+/// Where each column is, in a line of names. "# layers" are the layers.
 static std::optional<std::array<size_t, columns>>
 find_columns(const std::vector<std::string> &parts) {
+  auto plain = [](const std::string &text) {
+    std::string name;
+    for (char letter : text)
+      if (letter != '#' && (letter != ' ' || !name.empty()))
+        name += char(std::tolower(static_cast<unsigned char>(letter)));
+    return name;
+  };
   std::array<size_t, columns> where;
-  where.fill(parts.size());
-  for (size_t part = 0; part < parts.size(); ++part) {
-    std::string name = parts[part];
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char letter) { return std::tolower(letter); });
-    for (size_t column = 0; column < columns; ++column)
-      if (name.find(names[column]) != std::string::npos &&
-          where[column] == parts.size())
-        where[column] = part;
+  for (size_t column = 0; column < columns; ++column) {
+    where[column] =
+        size_t(std::find_if(parts.begin(), parts.end(),
+                            [&](const std::string &part) {
+                              return plain(part) == plain(names[column]);
+                            }) -
+               parts.begin());
+    if (where[column] == parts.size())
+      return std::nullopt;
   }
-  if (std::find(where.begin(), where.end(), parts.size()) != where.end())
-    return std::nullopt;
   return where;
 }
 
@@ -99,9 +115,10 @@ static MeasuredStep wide_step(const std::vector<std::string> &parts,
     const std::string here = place + ": " + names[column];
     values[column] = number(parts[where[column]], here);
     if (column != milliseconds &&
-        (values[column] != std::floor(values[column]) || values[column] > 1e9))
+        (values[column] != std::floor(values[column]) ||
+         values[column] > largest))
       throw Error(here + ": '" + parts[where[column]] +
-                  "' is no whole number up to 1e9");
+                  "' is no whole number up to 1000000");
   }
   auto whole = [&](Column column) { return int64_t(values[column]); };
   if (whole(hidden) % whole(heads) != 0)
@@ -114,7 +131,7 @@ static MeasuredStep wide_step(const std::vector<std::string> &parts,
   step.split.sequence = whole(sequence);
   step.split.tensor = whole(tensor);
   step.split.data = whole(data);
-  step.split.pipeline = whole(pipeline);
+  step.split.pipeline = whole(stages);
   step.seconds = values[milliseconds] / 1e3;
   if (step.split.devices() != whole(gpus))
     throw Error(place + ": " + std::to_string(whole(gpus)) +
@@ -149,38 +166,52 @@ static std::optional<Decoder> named_decoder(const std::string &name) {
 /// A row of SimuMax's; none, and why, where it is not planned.
 static std::optional<MeasuredStep>
 case_step(const std::string &name, const std::string &place, std::string &why) {
-  // Words and the numbers behind them; what stands before is the model.
+  // Words and the numbers behind them; what stands before them is the model.
   MeasuredStep step;
   step.split.sequence = 4096;
   step.split.sharded_states = true;
   std::string model;
   int64_t microbatches = 1, layers = 0;
+  bool begun = false;
   for (size_t begin = 0; begin < name.size();) {
     const size_t end = std::min(name.find('_', begin), name.size());
     const std::string word = name.substr(begin, end - begin);
     begin = end + 1;
-    const size_t digits = word.find_first_of("0123456789");
+    const size_t digits =
+        std::min(word.find_first_of("0123456789"), word.size());
     const std::string key = word.substr(0, digits);
     const std::pair<const char *, int64_t *> keys[] = {
         {"l", &layers},
         {"tp", &step.split.tensor},
         {"pp", &step.split.pipeline},
+        {"vp", &step.split.chunks},
         {"dp", &step.split.data},
+        {"mbs", &step.split.micro_batch},
         {"mbc", &microbatches},
         {"seq", &step.split.sequence}};
     auto found =
         std::find_if(std::begin(keys), std::end(keys),
                      [&](const auto &one) { return one.first == key; });
-    if (found != std::end(keys) && digits != std::string::npos) {
-      *found->second = int64_t(number(word.substr(digits), place + ": case"));
+    if (found != std::end(keys) && digits < word.size()) {
+      begun = true;
+      const double value = number(word.substr(digits), place + ": case");
+      if (value != std::floor(value) || value > largest)
+        throw Error(place + ": case: " + word +
+                    " has no whole number up to 1000000");
+      *found->second = int64_t(value);
     } else if (key == "cp" || key == "ep") {
+      begun = true;
       if (word.substr(2) != "1") {
         why = key == "cp" ? "context parallel ranks are not planned yet"
                           : "mixtures of experts are not planned yet";
         return std::nullopt;
       }
-    } else if (layers == 0 && word != "cef") {
+    } else if (!begun) {
       model += (model.empty() ? "" : "_") + word;
+    } else if (word != "cef") {
+      // A fused cross-entropy is what all cases have.
+      why = "'" + word + "' is not known here";
+      return std::nullopt;
     }
   }
   const std::optional<Decoder> decoder = named_decoder(model);
@@ -192,7 +223,8 @@ case_step(const std::string &name, const std::string &place, std::string &why) {
   if (layers)
     step.decoder.layers = layers;
   step.split.sequence_parallel = step.split.tensor > 1;
-  step.split.global_batch = microbatches * step.split.data;
+  step.split.global_batch =
+      microbatches * step.split.micro_batch * step.split.data;
   return step;
 }
 
@@ -237,7 +269,7 @@ MeasuredTable plan::read_measured_table(const std::filesystem::path &file,
       }
       step = *read;
       step.seconds = number(parts[(*cases)[1]], place + ": measured_ms") / 1e3;
-      if ((*cases)[2] < parts.size())
+      if ((*cases)[2] < parts.size() && !parts[(*cases)[2]].empty())
         step.memory =
             number(parts[(*cases)[2]], place + ": measured_alloc_gib") *
             double(int64_t(1) << 30);

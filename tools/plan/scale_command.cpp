@@ -55,8 +55,8 @@ static Json answer(const Options &options) {
         read_answer_law(options.answers), options.operations, options.questions,
         options.answer_tokens, options.most_answers);
     if (plan.solved == 0)
-      throw Error("--questions and --answer-tokens: answering takes all "
-                  "operations; raise --flops");
+      throw Error(options.answers + ": no question is solved: answering takes "
+                                    "all operations, or the law has no hope");
     json["law"] = options.answers;
     json.update(to_json(plan.allocation));
     json["answers"] = plan.answers;
@@ -129,12 +129,12 @@ void plan::add_scale_command(CLI::App &app) {
           ->type_name("FILE")
           ->excludes(law)
           ->excludes(unique);
-  command
-      ->add_option("--questions", options->questions,
-                   "questions that will be answered")
-      ->type_name("N")
-      ->check(numbers(0, 1e30))
-      ->needs(answers);
+  answers->needs(command
+                     ->add_option("--questions", options->questions,
+                                  "questions that will be answered")
+                     ->type_name("N")
+                     ->check(numbers(0, 1e30))
+                     ->needs(answers));
   command
       ->add_option("--answer-tokens", options->answer_tokens,
                    "tokens of an answer")
@@ -151,15 +151,16 @@ void plan::add_scale_command(CLI::App &app) {
       ->needs(answers);
   command
       ->add_option("--rate", options->rate,
-                   "operations that the devices do in a second, all together "
-                   "(batonc plan train says it): to say how many days")
+                   "operations that the devices do in a second, all together, "
+                   "to say how many days; a plan of batonc plan train --json "
+                   "has them as operations_per_second")
       ->type_name("N")
       ->check(numbers(1, 1e30));
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
     const Json json = answer(*options);
     if (options->json) {
-      print(json.dump(2) + "\n");
+      print(text_of(json));
       return;
     }
     std::string text;

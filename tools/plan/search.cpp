@@ -23,31 +23,39 @@ static std::vector<int64_t> divisors(int64_t number) {
   return found;
 }
 
-/// More sequences than this at a time are not faster.
-static constexpr int64_t largest_microbatch = 128;
+/// More parts of a stage send more than the shorter bubble saves.
 static constexpr int64_t most_chunks = 8;
 
-/// Calls `visit` with every split that sizes allow.
+/// Calls `visit` with every split that sizes allow; returns why the last of the
+/// others is none.
 template <typename Visit>
-static void each_split(const SearchOptions &options, Visit visit) {
+static std::string each_split(const SearchOptions &options, Visit visit) {
   Split split;
   split.global_batch = options.global_batch;
   split.sequence = options.sequence;
+  std::string why;
+  auto refuse = [&](const std::string &reason) {
+    why = "tensor " + std::to_string(split.tensor) + ", pipeline " +
+          std::to_string(split.pipeline) + ", data " +
+          std::to_string(split.data) + ": " + reason;
+  };
   for (int64_t tensor : divisors(options.devices)) {
     // Ranks that meet twice a layer share a node.
-    if (tensor > options.device.devices_per_node ||
-        options.device.devices_per_node % tensor != 0)
+    if (options.device.devices_per_node % tensor != 0)
       continue;
     for (int64_t pipeline : divisors(options.devices / tensor)) {
+      split = Split();
+      split.global_batch = options.global_batch;
+      split.sequence = options.sequence;
       split.tensor = tensor;
       split.pipeline = pipeline;
       split.data = options.devices / tensor / pipeline;
-      if (options.decoder.layers % pipeline != 0 ||
-          options.global_batch % split.data != 0)
+      if (std::string reason = check_split(options.decoder, split);
+          !reason.empty()) {
+        refuse(reason);
         continue;
-      for (int64_t micro : divisors(options.global_batch / split.data)) {
-        if (micro > largest_microbatch)
-          break;
+      }
+      for (int64_t micro : divisors(options.global_batch / split.data))
         for (int64_t chunks : divisors(options.decoder.layers / pipeline)) {
           if (chunks > (pipeline > 1 ? most_chunks : 1))
             break;
@@ -67,32 +75,9 @@ static void each_split(const SearchOptions &options, Visit visit) {
             visit(split);
           }
         }
-      }
     }
   }
-}
-
-static void refuse_all(const SearchOptions &options) {
-  // The smallest split that there could be, to say what is in its way.
-  Split split;
-  split.global_batch = options.global_batch;
-  split.sequence = options.sequence;
-  std::string why;
-  for (int64_t tensor : divisors(options.devices))
-    for (int64_t pipeline : divisors(options.devices / tensor)) {
-      split.tensor = tensor;
-      split.pipeline = pipeline;
-      split.data = options.devices / tensor / pipeline;
-      why = check_split(options.decoder, split);
-      if (why.empty())
-        why = "tensor parallel ranks would be in several nodes";
-    }
-  throw Error(std::to_string(options.devices) +
-              " devices: no split has whole parts; of the last one tried, "
-              "tensor " +
-              std::to_string(split.tensor) + ", pipeline " +
-              std::to_string(split.pipeline) + ", data " +
-              std::to_string(split.data) + ": " + why);
+  return why;
 }
 
 static std::string summary(const Plan &plan) {
@@ -123,6 +108,8 @@ static std::vector<Plan> front(const SearchOptions &options,
   for (const Candidate &candidate : candidates) {
     if (!plans.empty() && candidate.bound >= plans.back().time.total)
       continue;
+    if (options.progress)
+      options.progress(1, 1, "memory against time");
     const Plan plan{candidate.split,
                     step_time(options.decoder, options.framework,
                               options.device, candidate.split,
@@ -141,7 +128,9 @@ static std::vector<Plan> front(const SearchOptions &options,
 SearchResult plan::search(const SearchOptions &options) {
   SearchResult result;
   std::vector<Candidate> candidates;
-  each_split(options, [&](const Split &split) {
+  const std::string why = each_split(options, [&](const Split &split) {
+    if (options.progress && result.legal % 64 == 0)
+      options.progress(0, 1, "");
     ++result.legal;
     const StepMemory memory =
         step_memory(options.decoder, options.framework, split);
@@ -156,7 +145,9 @@ SearchResult plan::search(const SearchOptions &options) {
          result.legal, split, memory});
   });
   if (result.legal == 0)
-    refuse_all(options);
+    throw Error(std::to_string(options.devices) +
+                " devices: no split has whole parts; of the last one tried, " +
+                why);
   result.fitting = candidates.size();
   std::sort(candidates.begin(), candidates.end(),
             [](const Candidate &a, const Candidate &b) {
@@ -188,7 +179,7 @@ SearchResult plan::search(const SearchOptions &options) {
     if (result.plans.size() > options.wanted)
       result.plans.pop_back();
   }
-  if (result.complete)
+  if (result.complete && options.front)
     result.front = front(options, std::move(candidates));
   return result;
 }

@@ -7,6 +7,7 @@
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/table.h"
+#include "tools/plan/judge.h"
 #include "tools/plan/page.h"
 #include "tools/plan/search.h"
 
@@ -22,15 +23,19 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct Options {
-  std::string model, device = "h100-80gb", framework = "megatron-core", html;
+  std::string model, device = "h100-80gb", framework = "megatron-core", html,
+                     measured;
   int64_t devices = 0, global_batch = 0, sequence = 4096;
   double memory = 0;
+  int64_t calibrate = 0;
   size_t top = 10;
   bool json = false, quiet = false;
 };
 } // namespace
 
-/// What batonc takes to split a model so.
+/// What batonc takes to split a model so, and its program's train. What is
+/// recomputed inside of attention only has no flag: batonc's selective means
+/// another choice.
 static std::string flags(const Split &split) {
   std::string mesh;
   auto axis = [&](const char *name, int64_t size) {
@@ -52,8 +57,8 @@ static std::string flags(const Split &split) {
     text += " --zero=1";
   if (split.sequence_parallel)
     text += " --sequence-parallel";
-  if (split.recompute != Recompute::none)
-    text += std::string(" --recompute=") + name(split.recompute);
+  if (split.recompute == Recompute::full)
+    text += " --recompute=full";
   return text;
 }
 
@@ -73,6 +78,7 @@ static Json to_json(const Plan &plan, const Device &device) {
                    {"sequence_parallel", split.sequence_parallel}};
   json["flags"] = flags(split);
   json["seconds"] = time.total;
+  json["operations_per_second"] = time.rate * double(split.devices());
   json["tokens_per_second"] =
       double(split.global_batch * split.sequence) / time.total;
   json["flops_utilization"] = time.rate / device.matmul_rate;
@@ -150,6 +156,16 @@ static std::string counts(const SearchResult &result) {
                           : " until you stopped it");
 }
 
+static std::string slowness(const Options &options,
+                            const SearchOptions &wanted) {
+  if (options.measured.empty())
+    return "Nothing measured calibrates this: --measured does.";
+  return options.measured + ", row " + std::to_string(options.calibrate) +
+         ", says that devices are " + fixed_text(wanted.slowness.device, 3) +
+         ", hosts " + fixed_text(wanted.slowness.host, 3) + " and networks " +
+         fixed_text(wanted.slowness.network, 3) + " times as slow.";
+}
+
 static std::string to_text(const Options &options, const SearchOptions &wanted,
                            const SearchResult &result) {
   Table table({0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11});
@@ -157,8 +173,8 @@ static std::string to_text(const Options &options, const SearchOptions &wanted,
     table.add(row);
   return heading(options, wanted) + "\n\n" + table.text(0) +
          "\nThe first, for batonc: " + flags(result.plans[0].split) + "\n" +
-         counts(result) + "\n" + wanted.device.source + "\n" +
-         wanted.framework.source + "\n";
+         counts(result) + "\n" + slowness(options, wanted) + "\n" +
+         wanted.device.source + "\n" + wanted.framework.source + "\n";
 }
 
 /// Microbatches that a picture of a pipeline shows.
@@ -208,16 +224,17 @@ static void write_html(const Options &options, const SearchOptions &wanted,
                         "less time. Point at one for its flags.",
                         scatter(front, "GB of a device", "seconds", false)});
   const Split &first = result.plans[0].split;
-  const std::string timeline = step_picture(wanted.decoder, wanted.framework,
-                                            wanted.device, first, most_drawn);
-  if (!timeline.empty())
+  const StepPicture timeline =
+      step_picture(wanted.decoder, wanted.framework, wanted.device, first,
+                   wanted.slowness, most_drawn);
+  if (!timeline.svg.empty())
     sections.push_back({"The first plan's pipeline",
-                        first.microbatches() > most_drawn
+                        first.microbatches() > timeline.microbatches
                             ? "The first of " +
                                   std::to_string(first.microbatches()) +
                                   " microbatches, as if there were no others."
                             : "",
-                        "<div class=\"wide\">" + timeline + "</div>\n"});
+                        "<div class=\"wide\">" + timeline.svg + "</div>\n"});
   sections.push_back(
       {"Facts", wanted.device.source + " " + wanted.framework.source, ""});
   write_page(options.html, heading(options, wanted), sections);
@@ -279,11 +296,24 @@ void plan::add_train_command(CLI::App &app) {
       ->type_name("FRAMEWORK")
       ->capture_default_str();
   command
-      ->add_option("--memory", options->memory,
-                   "bytes of a device that may be taken, with a unit as in "
-                   "60GB; 95 % of what it has without it")
-      ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(false));
+      ->add_option("--memory-gb", options->memory,
+                   "what may be taken of a device, in 1e9 bytes; 95 % of what "
+                   "it has without it")
+      ->type_name("X")
+      ->check(CLI::Range(1e-3, 1e9));
+  CLI::Option *measured =
+      command
+          ->add_option("--measured", options->measured,
+                       "a table as of batonc plan judge, of which a row tells "
+                       "how slow the devices, hosts and networks are; data "
+                       "sheets know only how fast they could be")
+          ->type_name("TABLE.csv");
+  CLI::Option *row =
+      command->add_option("--calibrate", options->calibrate, "that row, from 1")
+          ->type_name("ROW")
+          ->check(CLI::Range(int64_t(1), int64_t(1) << 32))
+          ->needs(measured);
+  measured->needs(row);
   command->add_option("--top", options->top, "plans that are printed")
       ->type_name("N")
       ->check(CLI::Range(size_t(1), size_t(1000)))
@@ -302,8 +332,14 @@ void plan::add_train_command(CLI::App &app) {
     wanted.devices = options->devices;
     wanted.global_batch = options->global_batch;
     wanted.sequence = options->sequence;
-    wanted.memory =
-        options->memory > 0 ? options->memory : .95 * wanted.device.memory;
+    wanted.memory = options->memory > 0 ? options->memory * 1e9
+                                        : .95 * wanted.device.memory;
+    wanted.front = options->json || !options->html.empty();
+    if (!options->measured.empty())
+      wanted.slowness = judge(read_measured_table(options->measured, 51200),
+                              options->measured, options->calibrate,
+                              wanted.device, wanted.framework, std::nullopt)
+                            .slowness;
     wanted.wanted = options->top;
     SearchResult result;
     {
@@ -335,6 +371,9 @@ void plan::add_train_command(CLI::App &app) {
     json["devices"] = options->devices;
     json["global_batch"] = options->global_batch;
     json["sequence"] = options->sequence;
+    json["slowness"] = {{"device", wanted.slowness.device},
+                        {"host", wanted.slowness.host},
+                        {"network", wanted.slowness.network}};
     json["legal"] = result.legal;
     json["fitting"] = result.fitting;
     json["simulated"] = result.simulated;
@@ -347,6 +386,6 @@ void plan::add_train_command(CLI::App &app) {
       json["front"].push_back({{"flags", flags(plan.split)},
                                {"seconds", plan.time.total},
                                {"memory", plan.memory.total}});
-    baton::print(json.dump(2) + "\n");
+    baton::print(text_of(json));
   });
 }

@@ -19,7 +19,8 @@ double plan::step_operations(const Decoder &decoder, const Split &split) {
   const double tokens = double(split.global_batch) * double(split.sequence);
   const double matrices = decoder.layers * decoder.layer_matrices() +
                           double(decoder.vocabulary) * double(decoder.hidden);
-  const double attention = 12.0 * double(decoder.layers) *
+  // Of scores that are not masked, half of all.
+  const double attention = 6.0 * double(decoder.layers) *
                            double(decoder.heads * decoder.head_size) *
                            double(split.sequence);
   return tokens * (6 * matrices + attention);
@@ -58,8 +59,8 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
                       const Slowness &slowness,
                       pipeline::PipelineCosts &costs) {
   const double ranks = double(split.tensor);
-  const double hidden_bytes =
-      2.0 * double(split.sequence * split.micro_batch * decoder.hidden);
+  const double rows = double(split.sequence) * double(split.micro_batch);
+  const double hidden_bytes = 2 * rows * double(decoder.hidden);
   const double layers =
       double(decoder.layers) / double(split.pipeline * split.chunks);
   StepTime time;
@@ -68,9 +69,10 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
   const LayerKernels kernels = layer_kernels(decoder, framework, split);
   const double forward = seconds(kernels.forward, device) * slowness.device;
   const double backward = seconds(kernels.backward, device) * slowness.device;
-  const double collectives =
-      2 * all_reduce_seconds(hidden_bytes, {split.tensor, 1}, device) *
+  const double all_reduce =
+      all_reduce_seconds(hidden_bytes, {split.tensor, 1}, device) *
       slowness.network;
+  const double collectives = 2 * all_reduce;
   double host_forward = framework.host_forward;
   double host_backward = framework.host_backward;
   if (kernels.unfused) {
@@ -90,24 +92,19 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
   host_backward *= slowness.host;
   const double host_ends = framework.host_ends * slowness.host;
 
+  // The head's loss adds up maxima, sums and the right words' logits; its
+  // gradient, and the embedding's rows, are added up as a layer's are.
   const double head =
       seconds(head_kernels(decoder, split), device) * slowness.device +
-      // The loss adds up maxima, sums and the right words' logits.
-      3 *
-          all_reduce_seconds(4.0 * double(split.sequence * split.micro_batch),
-                             {split.tensor, 1}, device) *
-          slowness.network;
+      3 * all_reduce_seconds(4 * rows, {split.tensor, 1}, device) *
+          slowness.network +
+      all_reduce;
   const double embedding =
-      seconds(embedding_kernels(decoder, split), device) * slowness.device;
+      seconds(embedding_kernels(decoder, split), device) * slowness.device +
+      all_reduce;
 
   // One microbatch at each position of the pipeline.
   const int64_t positions = split.pipeline * split.chunks;
-  const double exchange =
-      positions == 1 ? 0
-                     : send_seconds(hidden_bytes / ranks,
-                                    split.data * split.tensor, device) *
-                               slowness.network +
-                           framework.host_exchange * slowness.host;
   auto phases = [&](bool first, bool last) {
     std::vector<Piece> ahead, back;
     if (first)
@@ -132,16 +129,41 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
       back.push_back({1, host_ends, embedding / 2});
     return std::pair(ahead, back);
   };
-  const double microbatch = framework.host_microbatch * slowness.host;
-  for (int64_t position = 0; position < positions; ++position) {
-    const auto [ahead, back] = phases(position == 0, position + 1 == positions);
+  const double microbatch =
+      framework.host_microbatch * slowness.host / 2 / double(split.chunks);
+  auto cost = [&](bool first, bool last) {
+    const auto [ahead, back] = phases(first, last);
     pipeline::PositionCosts cost;
-    // Stages wait for what they send and receive.
-    cost.forward =
-        phase_seconds(ahead) + exchange + microbatch / 2 / double(split.chunks);
-    cost.input =
-        phase_seconds(back) + exchange + microbatch / 2 / double(split.chunks);
-    costs.positions.push_back(cost);
+    cost.forward = phase_seconds(ahead) + microbatch;
+    cost.input = phase_seconds(back) + microbatch;
+    return cost;
+  };
+  costs.positions.assign(size_t(positions), cost(false, false));
+  costs.positions.front() = cost(true, positions == 1);
+  if (positions > 1) {
+    costs.positions.back() = cost(false, true);
+    // Stages wait for what they send, and for what they receive.
+    std::vector<double> borders;
+    const int64_t stage_ranks = split.data * split.tensor;
+    for (int64_t stage = 0; stage < split.pipeline; ++stage)
+      borders.push_back(
+          send_seconds(hidden_bytes / ranks, stage * stage_ranks, stage_ranks,
+                       stage + 1 < split.pipeline ? stage_ranks
+                                                  : -stage * stage_ranks,
+                       device) *
+              slowness.network +
+          framework.host_exchange * slowness.host);
+    for (int64_t position = 0; position < positions; ++position) {
+      const int64_t stage = position % split.pipeline;
+      double exchange = 0;
+      if (position > 0)
+        exchange =
+            borders[size_t((stage + split.pipeline - 1) % split.pipeline)];
+      if (position + 1 < positions)
+        exchange = std::max(exchange, borders[size_t(stage)]);
+      costs.positions[size_t(position)].forward += exchange;
+      costs.positions[size_t(position)].input += exchange;
+    }
   }
   const auto [ahead, back] = phases(false, false);
   time.forward = phase_seconds(ahead) * double(split.chunks);
@@ -159,26 +181,40 @@ static StepTime parts(const Decoder &decoder, const Framework &framework,
       double(decoder.vocabulary) * double(decoder.hidden) / ranks;
   const double own =
       layer_parameters + table * (split.pipeline == 1 && !decoder.tied ? 2 : 1);
-  const Group data{split.data, split.tensor};
+  // The first stages show all places in a node where one can begin.
+  auto of_slowest = [&](auto seconds) {
+    double most = 0;
+    for (int64_t stage = 0;
+         stage < std::min(split.pipeline, device.devices_per_node); ++stage)
+      most = std::max(most, seconds(Group{split.data, split.tensor,
+                                          stage * split.data * split.tensor,
+                                          split.tensor}));
+    return most * slowness.network;
+  };
   const double sent = own * framework.sent_gradient_bytes;
-  double gradients =
-      split.sharded_states
-          ? half_reduce_seconds(sent, data, device) +
-                half_reduce_seconds(own * framework.weight_bytes, data, device)
-          : all_reduce_seconds(sent, data, device);
-  gradients *= slowness.network;
-  if (framework.overlaps_gradients)
-    // What is left is the last layer's, or what the last backward is too short
-    // for.
-    gradients = std::max(gradients / (double(split.chunks) * layers),
+  double gradients = of_slowest([&](const Group &group) {
+    return split.sharded_states ? half_reduce_seconds(sent, group, device)
+                                : all_reduce_seconds(sent, group, device);
+  });
+  if (framework.overlaps_gradients) {
+    // The embedding's gradient, or a layer's, is the last to be there.
+    const double last = std::max(table, decoder.layer_parameters() / ranks);
+    gradients = std::max(gradients * std::min(last / own, 1.0),
                          gradients - time.backward);
+  }
   time.gradients = gradients;
-  if (split.pipeline > 1 && decoder.tied)
+  if (split.sharded_states)
+    time.gradients += of_slowest([&](const Group &group) {
+      return half_reduce_seconds(own * framework.weight_bytes, group, device);
+    });
+  if (split.pipeline > 1 && decoder.tied) {
+    const int64_t stage_ranks = split.data * split.tensor;
     time.embedding =
         all_reduce_seconds(
             table * framework.sent_gradient_bytes,
-            {2, split.data * split.tensor * (split.pipeline - 1)}, device) *
+            {2, stage_ranks * (split.pipeline - 1), 0, stage_ranks}, device) *
         slowness.network;
+  }
   time.update = own * framework.update_bytes /
                     (split.sharded_states ? double(split.data) : 1) /
                     (device.bandwidth * device.stream_fraction) *
@@ -196,21 +232,57 @@ static pipeline::Schedule schedule(const Split &split, int64_t microbatches) {
                                          int(split.chunks));
 }
 
+/// What a stage computes of a microbatch.
+static double busy_seconds(const Split &split,
+                           const pipeline::PipelineCosts &costs,
+                           int64_t stage) {
+  double busy = 0;
+  for (int64_t chunk = 0; chunk < split.chunks; ++chunk) {
+    const auto &cost = costs.positions[size_t(chunk * split.pipeline + stage)];
+    busy += cost.forward + cost.input;
+  }
+  return busy;
+}
+
+double plan::pipeline_seconds(const Split &split,
+                              const pipeline::PipelineCosts &costs) {
+  const int64_t microbatches = split.microbatches();
+  if (costs.positions.size() == 1)
+    return double(microbatches) *
+           (costs.positions[0].forward + costs.positions[0].input);
+  auto played = [&](int64_t many) {
+    return pipeline::simulate(schedule(split, many), costs).total;
+  };
+  double busiest = 0;
+  for (int64_t stage = 0; stage < split.pipeline; ++stage)
+    busiest = std::max(busiest, double(split.pipeline) *
+                                    busy_seconds(split, costs, stage));
+  for (int64_t filling = 4; filling + 3 < microbatches / split.pipeline;
+       filling *= 2) {
+    const int64_t rounds = microbatches / split.pipeline - filling;
+    const int64_t some = microbatches - rounds * split.pipeline;
+    const double before = played(some - 2 * split.pipeline);
+    const double one = played(some - split.pipeline) - before;
+    const double two = played(some) - before;
+    // Before the busiest stage is never idle, rounds may be alike and shorter.
+    if (std::abs(two - 2 * one) <= 1e-12 * two && one >= busiest * (1 - 1e-12))
+      return before + two + double(rounds) * one;
+  }
+  return played(microbatches);
+}
+
 StepTime plan::step_time(const Decoder &decoder, const Framework &framework,
                          const Device &device, const Split &split,
                          const Slowness &slowness) {
   pipeline::PipelineCosts costs;
   StepTime time = parts(decoder, framework, device, split, slowness, costs);
-  const int64_t microbatches = split.microbatches();
-  if (costs.positions.size() == 1) {
-    time.pipeline = double(microbatches) *
-                    (costs.positions[0].forward + costs.positions[0].input);
-  } else {
-    const pipeline::Timeline timeline =
-        pipeline::simulate(schedule(split, microbatches), costs);
-    time.pipeline = timeline.total;
-    time.bubble = timeline.bubble * timeline.longest;
-  }
+  time.pipeline = pipeline_seconds(split, costs);
+  double busy = 0;
+  for (int64_t stage = 0; stage < split.pipeline; ++stage)
+    busy += busy_seconds(split, costs, stage);
+  if (split.pipeline > 1)
+    time.bubble = time.pipeline -
+                  double(split.microbatches()) * busy / double(split.pipeline);
   time.total = time.pipeline + time.gradients + time.embedding + time.update;
   time.rate =
       step_operations(decoder, split) / time.total / double(split.devices());
@@ -225,35 +297,51 @@ double plan::step_time_bound(const Decoder &decoder, const Framework &framework,
       parts(decoder, framework, device, split, slowness, costs);
   // A stage begins once the first microbatch has come to it, and is followed
   // by the way back of the last one.
-  double slowest = 0;
+  double slowest = 0, way = 0;
   for (int64_t stage = 0; stage < split.pipeline; ++stage) {
-    double busy = 0;
-    for (int64_t chunk = 0; chunk < split.chunks; ++chunk) {
-      const auto &cost = costs.positions[chunk * split.pipeline + stage];
-      busy += cost.forward + cost.input;
-    }
-    double way = 0;
-    for (int64_t before = 0; before < stage; ++before)
-      way += costs.positions[before].forward + costs.positions[before].input;
-    slowest = std::max(slowest, double(split.microbatches()) * busy + way);
+    slowest = std::max(
+        slowest,
+        double(split.microbatches()) * busy_seconds(split, costs, stage) + way);
+    const auto &cost = costs.positions[size_t(stage)];
+    way += cost.forward + cost.input;
   }
-  return slowest + time.gradients + time.embedding + time.update;
+  // Less what rounding may add.
+  return (slowest + time.gradients + time.embedding + time.update) * (1 - 1e-9);
 }
 
-std::string plan::step_picture(const Decoder &decoder,
+StepPicture plan::step_picture(const Decoder &decoder,
                                const Framework &framework, const Device &device,
-                               const Split &split, int64_t most_microbatches) {
-  pipeline::PipelineCosts costs;
-  parts(decoder, framework, device, split, {}, costs);
+                               const Split &split, const Slowness &slowness,
+                               int64_t most_microbatches) {
+  StepPicture picture;
   if (split.pipeline == 1)
-    return "";
+    return picture;
+  pipeline::PipelineCosts costs;
+  parts(decoder, framework, device, split, slowness, costs);
   // An interleaved schedule has a multiple of the stages.
-  const int64_t shown =
+  picture.microbatches =
       std::min(split.microbatches(),
                std::max(most_microbatches / split.pipeline, int64_t(1)) *
                    split.pipeline);
-  const pipeline::Schedule order = schedule(split, shown);
-  return pipeline::drawSvg(order, pipeline::simulate(order, costs));
+  const pipeline::Schedule order = schedule(split, picture.microbatches);
+  picture.svg = pipeline::drawSvg(order, pipeline::simulate(order, costs));
+  return picture;
+}
+
+/// Microbatches that a stage keeps at most: 1F1B's are as many as stages
+/// follow, itself included; of an interleaved schedule chunks are counted, and
+/// all are kept where there are no more microbatches than stages.
+static double in_flight(const Split &split, int64_t stage) {
+  const int64_t microbatches = split.microbatches();
+  if (split.chunks == 1)
+    return double(std::min(split.pipeline - stage, microbatches));
+  const int64_t all = microbatches * split.chunks;
+  const int64_t kept =
+      microbatches == split.pipeline
+          ? all
+          : std::min(all, 2 * (split.pipeline - stage - 1) +
+                              (split.chunks - 1) * split.pipeline + 1);
+  return double(kept) / double(split.chunks);
 }
 
 StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
@@ -292,10 +380,10 @@ StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
   const double border = 2 * width;
   // The layer whose backward runs has gradients of the MLP's inside and of its
   // rows, too.
-  double gradients = 2 * rows * mlp * (decoder.gated ? 3 : 2) + 2 * 2 * width;
+  double working = 2 * rows * mlp * (decoder.gated ? 3 : 2) + 2 * 2 * width;
 
   if (split.recompute == Recompute::selective)
-    gradients += inside;
+    working += inside;
 
   StepMemory most;
   for (int64_t stage : {int64_t(0), split.pipeline - 1}) {
@@ -306,19 +394,16 @@ StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
       own += table;
     if (last && !decoder.tied)
       own += table;
+    if (stage == 0 && decoder.learned_positions)
+      own += sequence * double(decoder.hidden);
     memory.weights = own * framework.weight_bytes;
     memory.gradients = own * framework.gradient_bytes;
     memory.states = own * framework.state_bytes /
                     (split.sharded_states ? double(split.data) : 1);
-    double in_flight =
-        double(std::min(split.pipeline - stage, split.microbatches()));
-    if (split.chunks > 1 && split.pipeline > 1)
-      // Interleaved: the first stage keeps (p - 1) / (p v) more.
-      in_flight *= 1 + double(split.pipeline - 1) /
-                           double(split.pipeline * split.chunks);
-    memory.activations = gradients + (split.recompute == Recompute::full
-                                          ? in_flight * layers * border + kept
-                                          : in_flight * layers * kept);
+    const double microbatches = in_flight(split, stage);
+    memory.activations = working + (split.recompute == Recompute::full
+                                        ? microbatches * layers * border + kept
+                                        : microbatches * layers * kept);
     if (last)
       // Logits in F32, and their gradient in 16 bits.
       memory.logits = rows * double(decoder.vocabulary) / ranks * 6;

@@ -1,7 +1,9 @@
 //===- JudgeTest.cpp - predictions beside published measurements ----------===//
 
 #include "tools/plan/judge.h"
+
 #include "facts_for_tests.h"
+#include "runtime/error.h"
 
 #include <gtest/gtest.h>
 
@@ -22,9 +24,9 @@ TEST(PlanJudge, OneNodeOfA100s) {
       judged("vtrain_single_node_a100", 0, "a100-80gb", "megatron-lm-2022");
   EXPECT_EQ(judgement.rows.size(), 288u);
   EXPECT_EQ(judgement.recompute, Recompute::none);
-  EXPECT_LT(judgement.mean_error, .085);
+  EXPECT_LT(*judgement.mean_error, .085);
   EXPECT_EQ(judgement.workloads.size(), 67u);
-  EXPECT_LE(judgement.best_rank, 3u);
+  EXPECT_LE(*judgement.best_rank, 3u);
 }
 
 TEST(PlanJudge, NodesOfA100s) {
@@ -33,8 +35,8 @@ TEST(PlanJudge, NodesOfA100s) {
   EXPECT_EQ(judgement.rows.size(), 55u);
   // 175 billion parameters do not fit without.
   EXPECT_EQ(judgement.recompute, Recompute::full);
-  EXPECT_LT(judgement.mean_error, .07);
-  EXPECT_LE(judgement.best_rank, 3u);
+  EXPECT_LT(*judgement.mean_error, .07);
+  EXPECT_LE(*judgement.best_rank, 3u);
 }
 
 // SimuMax's own errors are 0 to 13.5 %.
@@ -45,10 +47,28 @@ TEST(PlanJudge, ANodeOfB200s) {
   const Judgement judgement =
       judged("simumax_b200", 0, "b200", "megatron-core");
   EXPECT_EQ(judgement.recompute, Recompute::none);
-  EXPECT_LT(judgement.mean_error, .05);
-  EXPECT_EQ(judgement.best_rank, 1u);
+  EXPECT_LT(*judgement.mean_error, .05);
+  EXPECT_EQ(*judgement.best_rank, 1u);
   ASSERT_TRUE(judgement.mean_memory_error);
   EXPECT_LT(*judgement.mean_memory_error, .05);
+}
+
+TEST(PlanJudge, OneRowIsNothingToJudge) {
+  MeasuredTable read = read_measured_table(table("simumax_b200"), 51200);
+  read.steps.resize(1);
+  const Judgement judgement = judge(read, "table", 1, device("b200"),
+                                    framework("megatron-core"), std::nullopt);
+  EXPECT_FALSE(judgement.mean_error);
+  EXPECT_FALSE(judgement.best_rank);
+  EXPECT_EQ(judgement.too_large, 0u);
+  // By a smaller device's file it would not have run.
+  EXPECT_EQ(judge(read, "table", 1, device("l4"), framework("megatron-core"),
+                  std::nullopt)
+                .too_large,
+            1u);
+  EXPECT_THROW(judge(read, "table", 2, device("b200"),
+                     framework("megatron-core"), std::nullopt),
+               Error);
 }
 
 // What the other rows measured plays no part.

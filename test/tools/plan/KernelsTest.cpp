@@ -123,10 +123,19 @@ TEST(PlanCollectives, RingsInsideAndBetweenNodes) {
   EXPECT_DOUBLE_EQ(all_reduce_seconds(1e9, {16, 1}, node), 2 * 15 / 16. / 80);
   // Groups of ranks 4 apart: four of them share each node's network.
   EXPECT_EQ(nodes({4, 4}, node), 2);
-  EXPECT_DOUBLE_EQ(all_reduce_seconds(1e9, {4, 4}, node), 2 * 3 / 4. * 4 / 80);
-  // All eight devices send to the next node.
-  EXPECT_DOUBLE_EQ(send_seconds(1e9, 8, node), 8 / 80.);
-  EXPECT_DOUBLE_EQ(send_seconds(1e9, 4, node), 1 / 200.);
+  EXPECT_DOUBLE_EQ(all_reduce_seconds(1e9, {4, 4, 0, 4}, node),
+                   2 * 3 / 4. * 4 / 80);
+  // Six neighbours from rank 6 on are in two nodes, from rank 0 on in one.
+  EXPECT_EQ(nodes({6, 1, 6}, node), 2);
+  EXPECT_EQ(nodes({6, 1, 0}, node), 1);
+  // All eight devices send to the next node; four of a half do, to the other
+  // half or to the next node, and back from the last node to the first.
+  EXPECT_DOUBLE_EQ(send_seconds(1e9, 0, 8, 8, node), 8 / 80.);
+  EXPECT_DOUBLE_EQ(send_seconds(1e9, 0, 32, 32, node), 8 / 80.);
+  EXPECT_DOUBLE_EQ(send_seconds(1e9, 0, 4, 4, node), 1 / 200.);
+  EXPECT_DOUBLE_EQ(send_seconds(1e9, 4, 4, 4, node), 4 / 80.);
+  EXPECT_DOUBLE_EQ(send_seconds(1e9, 12, 4, -12, node), 4 / 80.);
+  EXPECT_DOUBLE_EQ(send_seconds(1e9, 4, 4, -4, node), 1 / 200.);
 }
 
 TEST(PlanFacts, EveryFileIsWhole) {

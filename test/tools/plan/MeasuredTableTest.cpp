@@ -18,7 +18,10 @@ constexpr const char *names =
     "parallelism,iteration time (ms)\n";
 
 std::string written(const std::string &text) {
-  const std::string file = testing::TempDir() + "baton-plan-table.csv";
+  // Cases may run side by side.
+  const std::string file =
+      testing::TempDir() +
+      testing::UnitTest::GetInstance()->current_test_info()->name() + ".csv";
   std::ofstream(file) << text;
   return file;
 }

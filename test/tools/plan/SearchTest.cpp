@@ -2,6 +2,7 @@
 
 #include "tools/plan/search.h"
 #include "facts_for_tests.h"
+#include "passes/pipeline/Generators.h"
 
 #include "runtime/error.h"
 
@@ -22,6 +23,7 @@ SearchOptions options(int64_t devices, int64_t batch, const char *on) {
   wanted.sequence = 1024;
   wanted.memory = wanted.device.memory;
   wanted.wanted = 5;
+  wanted.front = true;
   return wanted;
 }
 
@@ -40,7 +42,7 @@ std::vector<std::pair<double, double>> everything(const SearchOptions &wanted) {
     for (split.pipeline = 1; split.pipeline <= wanted.devices; ++split.pipeline)
       for (split.data = 1; split.data <= wanted.devices; ++split.data)
         for (split.chunks = 1; split.chunks <= 8; ++split.chunks)
-          for (split.micro_batch = 1; split.micro_batch <= 128;
+          for (split.micro_batch = 1; split.micro_batch <= wanted.global_batch;
                ++split.micro_batch)
             for (int flags = 0; flags < 12; ++flags) {
               split.recompute = Recompute(flags >> 2);
@@ -135,6 +137,70 @@ TEST(PlanSearch, SaysWhatBinds) {
   } catch (const Error &error) {
     EXPECT_NE(std::string(error.what()).find("7 devices"), std::string::npos)
         << error.what();
+  }
+}
+
+TEST(PlanPipeline, RoundsOfAFullPipelineAreAlike) {
+  for (const auto &[stages, chunks] :
+       {std::pair<int64_t, int64_t>(4, 1), {3, 1}, {4, 3}, {8, 2}}) {
+    Split split;
+    split.pipeline = stages;
+    split.chunks = chunks;
+    pipeline::PipelineCosts costs;
+    for (int64_t position = 0; position < stages * chunks; ++position) {
+      pipeline::PositionCosts cost;
+      cost.forward = 1 + double(position % 3) / 7;
+      cost.input = 2 + double(position % 5) / 11;
+      costs.positions.push_back(cost);
+    }
+    for (int64_t rounds : {3, 8, 20, 41}) {
+      split.global_batch = rounds * stages + (chunks == 1 ? 1 : 0);
+      const auto schedule =
+          chunks == 1 ? pipeline::make1F1B(int(stages), int(split.global_batch))
+                      : pipeline::makeInterleaved(
+                            int(stages), int(split.global_batch), int(chunks));
+      const double played = pipeline::simulate(schedule, costs).total;
+      EXPECT_NEAR(pipeline_seconds(split, costs) / played, 1, 1e-9);
+    }
+  }
+}
+
+// A stage keeps what the schedule says: it is told by the last stage's and the
+// first stage's memory, whichever is more.
+TEST(PlanMemory, KeepsAsManyMicrobatchesAsTheSchedule) {
+  const Framework megatron = framework("megatron-core");
+  for (const auto &[stages, chunks, microbatches] :
+       {std::tuple<int64_t, int64_t, int64_t>(4, 1, 8),
+        {4, 2, 8},
+        {4, 2, 4},
+        {2, 6, 16},
+        {8, 1, 3}}) {
+    Split split;
+    split.sequence = 512;
+    split.pipeline = stages;
+    split.chunks = chunks;
+    split.global_batch = microbatches;
+    const auto schedule =
+        chunks == 1 ? pipeline::make1F1B(int(stages), int(microbatches))
+                    : pipeline::makeInterleaved(int(stages), int(microbatches),
+                                                int(chunks));
+    // What one layer keeps, of models of one stage, and what there is beside
+    // it.
+    Split one = split;
+    one.pipeline = one.chunks = 1;
+    auto activations = [&](int64_t layers, const Split &of, int64_t words) {
+      return step_memory(gpt_decoder(1024, 16, layers, words), megatron, of)
+          .activations;
+    };
+    const double kept = activations(2, one, 512) - activations(1, one, 512);
+    const double beside = activations(1, one, 512) - kept;
+    const double layers = 24 / double(stages);
+    EXPECT_NEAR((activations(24, split, 512) - beside) / (kept * layers),
+                double(schedule.inFlight[0]) / double(chunks), 1e-6);
+    // With so many words, logits make the last stage's more.
+    const double last =
+        (activations(24, split, 100000000) - beside) / (kept * layers);
+    EXPECT_NEAR(last, double(schedule.inFlight.back()) / double(chunks), 1e-6);
   }
 }
 
