@@ -249,6 +249,12 @@ void add_optimizer_options(CLI::App &command, TrainOptions &options) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command
+      .add_option("--optimizer-weights", options.optimizer_weights,
+                  "Of a learned optimizer, as small_fc_lopt: its weights, a "
+                  "safetensors file, or the folder of a model.safetensors; "
+                  "info lists its tensors")
+      ->type_name("PATH");
+  command
       .add_option_function<std::string>(
           "--weight-decay",
           [&options](const std::string &value) {

@@ -176,6 +176,8 @@ struct TrainOptions : RankOptions {
   uint64_t warm_up = 0;
   /// Of the optimizer: NAME=VALUE.
   std::vector<std::string> numbers;
+  /// A learned optimizer's: a file or a folder.
+  std::optional<std::string> optimizer_weights;
   double clip = 1;
   /// Of programs in F16: the scale to begin with.
   std::optional<double> loss_scale;

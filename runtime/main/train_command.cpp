@@ -220,6 +220,16 @@ void train(const Metadata &metadata, const TrainOptions &options,
   OptimizerNumbers optimizer(metadata.json);
   for (const std::string &assignment : options.numbers)
     optimizer.set(assignment);
+  if (options.optimizer_weights && !optimizer.has_weights())
+    throw Error("--optimizer-weights: the program's optimizer has no weights "
+                "of its own; leave the flag out, or compile with batonc "
+                "--optimizer=small_fc_lopt");
+  if (options.optimizer_weights)
+    optimizer.read_weights(*options.optimizer_weights);
+  if (optimizer.needs_weights())
+    throw Error("--optimizer-weights is missing: the program's optimizer is "
+                "learned, and reads " +
+                optimizer.weights_text() + " from a safetensors file");
   LossScale scale = loss_scale(metadata, options);
 
   const TrainingData data =
