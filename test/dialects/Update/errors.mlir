@@ -515,7 +515,7 @@ update.rule @few {
 update.rule @endless {
 ^bb0(%p: !t, %g: !t):
   // expected-error @+1 {{a default of "w" is not finite}}
-  %w = update.weights "w" default [0x7F800000] : tensor<1xf32>
+  %w = update.weights "w" default [1.0e300] : tensor<1xf32>
   %n = update.map (%x = %p) {
     update.yield %x
   }
