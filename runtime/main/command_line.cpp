@@ -278,6 +278,21 @@ void add_optimizer_options(CLI::App &command, TrainOptions &options) {
       ->type_name("X");
 }
 
+void add_state_options(CLI::App &command, TrainOptions &options) {
+  command
+      .add_option("--state-memory", options.state_memory,
+                  "The most memory for the optimizer's states, of each rank, "
+                  "as in 512MiB or 4GiB: the others are in a file on a disk, "
+                  "or, of a GPU's, in this machine's memory (default: all are "
+                  "in memory)")
+      ->type_name("SIZE");
+  command
+      .add_option("--offload-dir", options.offload_dir,
+                  "The folder of that file, which has no name there (default: "
+                  "--out)")
+      ->type_name("DIR");
+}
+
 /// What comes of a run besides its last weights.
 void add_training_results(CLI::App &command, TrainOptions &options) {
   command
@@ -381,6 +396,7 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   add_dry_run(command, options);
   add_step_sizes(command, options);
   add_optimizer_options(command, options);
+  add_state_options(command, options);
   add_training_results(command, options);
   add_training_run(command, options);
   command.footer(

@@ -183,6 +183,10 @@ struct TrainOptions : RankOptions {
   std::optional<double> loss_scale;
   /// Of losses of pairs of answers; else the usual one.
   std::optional<double> dpo_beta;
+  /// How much of the optimizer's states is in memory, as 512MiB; all of them.
+  std::optional<std::string> state_memory;
+  /// Where the others are; else in the run's folder.
+  std::optional<std::string> offload_dir;
   uint64_t save_every = 0;
   uint64_t keep = 2;
   /// 0 without; of a run that is resumed, its own.

@@ -73,8 +73,10 @@ def test(arguments, scratch):
         codes = differ = 0
         for name, (kind, _, values) in wanted.items():
             if kind == "F32":
+                # Of a mean of what has a sign, little may be left.
+                least = 1e-5 * max(map(abs, values)) if "momentum" in name else 0
                 for a, b in zip(other[name][2], values, strict=True):
-                    expect(abs(a - b) <= 1e-3 * abs(b), f"{mesh}: {name} has {a}, expected {b}")
+                    expect(abs(a - b) <= 1e-3 * abs(b) + least, f"{mesh}: {name} has {a}, expected {b}")
                 continue
             far = [abs(a - b) for a, b in zip(other[name][2], values, strict=True)]
             expect(max(far) <= 1, f"{mesh}: a code of {name} is off by {max(far)}")
