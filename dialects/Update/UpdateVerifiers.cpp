@@ -222,9 +222,8 @@ static LogicalResult verifyWeights(RuleOp rule) {
       if (made || (first.getType() == weights.getType() &&
                    first.getInitialAttr() == weights.getInitialAttr()))
         continue;
-      return weights.emitOpError()
-             << '"' << weights.getName()
-             << "\" has another type or default above";
+      return weights.emitOpError() << '"' << weights.getName()
+                                   << "\" has another type or default above";
     }
     if (other == rule)
       break;

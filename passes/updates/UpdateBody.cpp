@@ -34,8 +34,8 @@ using namespace baton::tasks;
 
 static constexpr int64_t kLanes = 16;
 /// Elements that a map with layers takes at a time, and rows of a layer's
-/// results that are added up together: with these, both sides of a layer stay in
-/// a CPU's first two caches, and the sums in the registers of AVX2.
+/// results that are added up together: with these, both sides of a layer stay
+/// in a CPU's first two caches, and the sums in the registers of AVX2.
 static constexpr int64_t kPiece = 128, kLayerRows = 4;
 
 static VectorType vectorOf(Type element) {
@@ -113,8 +113,8 @@ Value UpdateBody::number(Value value) {
   } else if (isa<update::SumOp>(op)) {
     result = load(numbers.source(cast<OpResult>(value)));
   } else if (auto element = dyn_cast<update::ElementOp>(op)) {
-    NumberSource source = numbers.source(
-        element.getWeights().getDefiningOp<update::WeightsOp>());
+    NumberSource source =
+        numbers.source(element.getWeights().getDefiningOp<update::WeightsOp>());
     source.index.back() += element.getPlace();
     result = load(source);
   } else {
@@ -434,8 +434,8 @@ static llvm::DenseSet<Operation *> opsOf(Region &region,
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
     // What layers make is at hand.
-    if (op && op->getParentRegion() == &region &&
-        !isa<update::DenseOp>(op) && ops.insert(op).second)
+    if (op && op->getParentRegion() == &region && !isa<update::DenseOp>(op) &&
+        ops.insert(op).second)
       llvm::append_range(open, op->getOperands());
   }
   return ops;
@@ -576,17 +576,18 @@ void UpdateBody::layer(OpBuilder &at, update::DenseOp op, Value inputs,
     Value column = inside.create<arith::MulIOp>(location, vector,
                                                 constant(inside, kLanes));
     auto spreadAt = [&](OpBuilder &at, Value place) -> Value {
-      Value number = at.create<memref::LoadOp>(location, numbers.numbers, place);
-      return at.create<vector::BroadcastOp>(location, vectorOf(number.getType()),
-                                            number);
+      Value number =
+          at.create<memref::LoadOp>(location, numbers.numbers, place);
+      return at.create<vector::BroadcastOp>(location,
+                                            vectorOf(number.getType()), number);
     };
     SmallVector<Value> sums, begins;
     for (int64_t row = 0; row < rows; ++row) {
-      Value own = inside.create<arith::AddIOp>(location, first,
-                                               constant(inside, row));
-      sums.push_back(spreadAt(
-          inside, inside.create<arith::AddIOp>(
-                      location, own, constant(inside, numbers.bias))));
+      Value own =
+          inside.create<arith::AddIOp>(location, first, constant(inside, row));
+      sums.push_back(
+          spreadAt(inside, inside.create<arith::AddIOp>(
+                               location, own, constant(inside, numbers.bias))));
       begins.push_back(inside.create<arith::AddIOp>(
           location,
           inside.create<arith::MulIOp>(location, own, constant(inside, depth)),
@@ -603,8 +604,7 @@ void UpdateBody::layer(OpBuilder &at, update::DenseOp op, Value inputs,
           for (auto [begin, sum] : llvm::zip_equal(begins, carried)) {
             Value weight = spreadAt(
                 inner, inner.create<arith::AddIOp>(location, begin, input));
-            next.push_back(
-                inner.create<math::FmaOp>(location, weight, x, sum));
+            next.push_back(inner.create<math::FmaOp>(location, weight, x, sum));
           }
           inner.create<scf::YieldOp>(location, next);
         });
@@ -670,40 +670,41 @@ void UpdateBody::mapLayers(OpBuilder &at, Region &region,
             piece.create<arith::SubIOp>(location, all, begin));
         // `wanted` of each element, with where its vector is: in the tile, and
         // in temporaries.
-        auto each = [&](ValueRange wanted,
-                        llvm::function_ref<void(
-                            OpBuilder &, ArrayRef<Value>, Value row,
-                            Value column, Value mask, Value own)>
-                            use) {
-          llvm::DenseSet<Operation *> ops =
-              opsOf(region, SmallVector<Value>(wanted));
-          piece.create<scf::ParallelOp>(
-              location, ValueRange{zero}, ValueRange{vectors}, ValueRange{one},
-              [&](OpBuilder &inner, Location, ValueRange point) {
-                Value number =
-                    inner.create<arith::AddIOp>(location, begin, point[0]);
-                Value row = inner.create<arith::DivUIOp>(location, number,
-                                                         vectorsOfRow);
-                Value column = inner.create<arith::MulIOp>(
-                    location,
-                    inner.create<arith::RemUIOp>(location, number,
-                                                 vectorsOfRow),
-                    lanes);
-                Value own =
-                    inner.create<arith::MulIOp>(location, point[0], lanes);
-                Value mask = inner.create<vector::CreateMaskOp>(
-                    location, vectorOf(inner.getI1Type()),
-                    ValueRange{inner.create<arith::SubIOp>(location, columns,
-                                                           column)});
-                Values inputs = loadAll(inner, sources, row, column, mask);
-                scale(inner, inputs, gradient);
-                Values values = compute(
-                    inner, region, inputs, wanted,
-                    [&](Operation &op) { return ops.contains(&op); },
-                    [&](Value value) { return result(inner, value, own); });
-                use(inner, values, row, column, mask, own);
-              });
-        };
+        auto each =
+            [&](ValueRange wanted,
+                llvm::function_ref<void(OpBuilder &, ArrayRef<Value>, Value row,
+                                        Value column, Value mask, Value own)>
+                    use) {
+              llvm::DenseSet<Operation *> ops =
+                  opsOf(region, SmallVector<Value>(wanted));
+              piece.create<scf::ParallelOp>(
+                  location, ValueRange{zero}, ValueRange{vectors},
+                  ValueRange{one},
+                  [&](OpBuilder &inner, Location, ValueRange point) {
+                    Value number =
+                        inner.create<arith::AddIOp>(location, begin, point[0]);
+                    Value row = inner.create<arith::DivUIOp>(location, number,
+                                                             vectorsOfRow);
+                    Value column = inner.create<arith::MulIOp>(
+                        location,
+                        inner.create<arith::RemUIOp>(location, number,
+                                                     vectorsOfRow),
+                        lanes);
+                    Value own =
+                        inner.create<arith::MulIOp>(location, point[0], lanes);
+                    Value mask = inner.create<vector::CreateMaskOp>(
+                        location, vectorOf(inner.getI1Type()),
+                        ValueRange{inner.create<arith::SubIOp>(
+                            location, columns, column)});
+                    Values inputs = loadAll(inner, sources, row, column, mask);
+                    scale(inner, inputs, gradient);
+                    Values values = compute(
+                        inner, region, inputs, wanted,
+                        [&](Operation &op) { return ops.contains(&op); },
+                        [&](Value value) { return result(inner, value, own); });
+                    use(inner, values, row, column, mask, own);
+                  });
+            };
         for (auto op : block.getOps<update::DenseOp>()) {
           const Layer &numbers = layers.lookup(op);
           Operation *before = op.getInputs().front().getDefiningOp();
@@ -711,8 +712,8 @@ void UpdateBody::mapLayers(OpBuilder &at, Region &region,
             each(op.getInputs(), [&](OpBuilder &inner, ArrayRef<Value> values,
                                      Value, Value, Value, Value own) {
               for (auto [i, value] : llvm::enumerate(values))
-                store(inner, value, numbers.inputs,
-                      constant(inner, int64_t(i)), own, Value());
+                store(inner, value, numbers.inputs, constant(inner, int64_t(i)),
+                      own, Value());
             });
           layer(piece, op, numbers.inputs, numbers.results, vectors);
         }
@@ -740,21 +741,22 @@ void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
   if (gradient)
     factor = spread(load(numbers.factor()));
   for (auto op : region.front().getOps<update::DenseOp>()) {
-    NumberSource weights = numbers.source(
-        op.getWeights().getDefiningOp<update::WeightsOp>());
+    NumberSource weights =
+        numbers.source(op.getWeights().getDefiningOp<update::WeightsOp>());
     NumberSource bias =
         numbers.source(op.getBias().getDefiningOp<update::WeightsOp>());
     // A layer of another one's results reads these where they are.
-    Operation *before =
-        op.getInputs().empty() ? nullptr : op.getInputs().front().getDefiningOp();
+    Operation *before = op.getInputs().empty()
+                            ? nullptr
+                            : op.getInputs().front().getDefiningOp();
     bool follows = before && isa<update::DenseOp>(before) &&
                    op.getInputs() == before->getResults();
-    layers[op] = {follows ? layers.lookup(before).results
-                          : temporary(int64_t(op.getInputs().size())),
-                  temporary(int64_t(op.getNumResults())),
-                  argument({weights.name, weights.view,
-                            phase.whole(weights.view), true}),
-                  weights.index.back(), bias.index.back()};
+    layers[op] = {
+        follows ? layers.lookup(before).results
+                : temporary(int64_t(op.getInputs().size())),
+        temporary(int64_t(op.getNumResults())),
+        argument({weights.name, weights.view, phase.whole(weights.view), true}),
+        weights.index.back(), bias.index.back()};
   }
   auto run = [&](OpBuilder &at) {
     if (!layers.empty())

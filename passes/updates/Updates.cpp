@@ -107,9 +107,8 @@ ArrayAttr Optimizer::describe() const {
     SmallVector<NamedAttribute> entry = {
         builder.getNamedAttr("name", table.getNameAttr()),
         builder.getNamedAttr(
-            "shape",
-            builder.getI64ArrayAttr(
-                cast<RankedTensorType>(table.getType()).getShape()))};
+            "shape", builder.getI64ArrayAttr(
+                         cast<RankedTensorType>(table.getType()).getShape()))};
     if (std::optional<ArrayRef<float>> initial = table.getInitial())
       entry.push_back(
           builder.getNamedAttr("default", builder.getF32ArrayAttr(*initial)));

@@ -107,8 +107,7 @@ PagedRegion::PagedRegion(const std::filesystem::path &folder, uint64_t bytes,
         return;
       }
       // None of ours: as without the handler.
-      if (previous_action.sa_flags & SA_SIGINFO &&
-          previous_action.sa_sigaction)
+      if (previous_action.sa_flags & SA_SIGINFO && previous_action.sa_sigaction)
         return previous_action.sa_sigaction(signal, info, context);
       sigaction(SIGSEGV, &previous_action, nullptr);
     }
@@ -143,15 +142,15 @@ PagedRegion::PagedRegion(const std::filesystem::path &folder, uint64_t bytes,
   // Chunks in memory are mappings by themselves, of which a process may have
   // 65530.
   constexpr uint64_t most_chunks = 8192;
-  state->chunk *= std::max<uint64_t>(
-      1, (most / chunk_bytes + most_chunks - 1) / most_chunks);
+  state->chunk *= std::max<uint64_t>(1, (most / chunk_bytes + most_chunks - 1) /
+                                            most_chunks);
   state->mapped = round_up(std::max<uint64_t>(bytes, 1), state->chunk);
   // A page without a place on the disk would end the process later.
-  if (int failure = posix_fallocate(state->file, 0,
-                                    static_cast<off_t>(state->mapped)))
+  if (int failure =
+          posix_fallocate(state->file, 0, static_cast<off_t>(state->mapped)))
     refuse(std::strerror(failure));
-  void *address = mmap(nullptr, state->mapped, PROT_NONE, MAP_SHARED,
-                       state->file, 0);
+  void *address =
+      mmap(nullptr, state->mapped, PROT_NONE, MAP_SHARED, state->file, 0);
   if (address == MAP_FAILED)
     refuse(std::strerror(errno));
   state->base = static_cast<std::byte *>(address);

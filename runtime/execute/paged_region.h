@@ -1,10 +1,10 @@
 //===- paged_region.h - memory of which only a part is resident ----------===//
 //
 // A region of a file's pages, of which at most so many bytes are in memory. It
-// is cut into chunks. A chunk that is not in memory may not be touched: who does
-// so gets a signal, whose handler lets the chunk in and puts the one out that
-// came first. So the limit holds at every moment and for whoever touches the
-// region, and nothing that a program computes depends on it.
+// is cut into chunks. A chunk that is not in memory may not be touched: who
+// does so gets a signal, whose handler lets the chunk in and puts the one out
+// that came first. So the limit holds at every moment and for whoever touches
+// the region, and nothing that a program computes depends on it.
 //
 // What was put out stays in the system's cache of the file for as long as that
 // has memory to spare, and is on the disk when it has not.

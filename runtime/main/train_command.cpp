@@ -312,8 +312,8 @@ void train(const Metadata &metadata, const TrainOptions &options,
   std::vector<TrainingData::Part> pairs;
   if (beta)
     pairs = data.parts(shape);
-  TrainingRun run = {metadata, options,   folder, adapter,  base,
-                     schedule, optimizer, paged,  scale,    *batches,
+  TrainingRun run = {metadata, options,   folder, adapter, base,
+                     schedule, optimizer, paged,  scale,   *batches,
                      pairs,    beta,      state,  point};
   if (ranks.speak())
     report(data, *batches, options);

@@ -48,12 +48,12 @@ std::optional<double> given(const std::string &name,
 OptimizerNumbers::OptimizerNumbers(const nlohmann::json &description) {
   for (const nlohmann::json &entry : entries_of(description)) {
     if (entry.contains("shape")) {
-      Table table{entry.at("name"), entry.at("shape"), {},
-                  !entry.contains("default")};
+      Table table{
+          entry.at("name"), entry.at("shape"), {}, !entry.contains("default")};
       if (table.is_missing)
-        table.values.resize(
-            std::accumulate(table.shape.begin(), table.shape.end(),
-                            uint64_t(1), std::multiplies<>()));
+        table.values.resize(std::accumulate(table.shape.begin(),
+                                            table.shape.end(), uint64_t(1),
+                                            std::multiplies<>()));
       else
         table.values = entry.at("default").get<std::vector<double>>();
       tables.push_back(std::move(table));
@@ -118,9 +118,8 @@ bool OptimizerNumbers::needs_weights() const {
 }
 
 void OptimizerNumbers::read_weights(const std::filesystem::path &path) {
-  const auto file = SafetensorsFile::open(std::filesystem::is_directory(path)
-                                              ? path / "model.safetensors"
-                                              : path);
+  const auto file = SafetensorsFile::open(
+      std::filesystem::is_directory(path) ? path / "model.safetensors" : path);
   const std::string where = file->path().string() + ": ";
   for (Table &table : tables) {
     auto found = file->tensors().find(table.name);

@@ -287,7 +287,8 @@ TrainingTensors::optimizer_storages(const Metadata &metadata) {
 
 TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
                                  uint32_t rank, bool paged)
-    : execution(execution), rank(rank), paged(paged), mesh(Mesh::parse(metadata.json)),
+    : execution(execution), rank(rank), paged(paged),
+      mesh(Mesh::parse(metadata.json)),
       adapts(Adapter::parse(metadata.json).has_value()) {
   const nlohmann::json &training = training_of(metadata.json);
   if (std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json)) {

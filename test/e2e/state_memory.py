@@ -46,12 +46,14 @@ def test(arguments, scratch):
                 "--workers", "2", "--validation-fraction", "0", "--steps", str(steps), "--out", path(out), *more]
 
     def train(*given, **how):
-        """The lines of its steps, and the most bytes that it had resident."""
+        """The lines of its steps, and the most bytes that it had resident. Prints its shortest step."""
         process = subprocess.Popen(command(*given, **how), stdout=subprocess.PIPE, text=True)
         text = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         expect(process.returncode == 0, f"status {process.returncode} of {given}")
+        fastest = max(json.loads(line).get("tokens_per_s", 0) for line in text.splitlines())
+        print(f"{given[0]}: a step takes {16 / fastest:.3f} s")
         return lines_of(text, "tokens_per_s"), usage.ru_maxrss * 1024
 
     def same(one, other, step):
