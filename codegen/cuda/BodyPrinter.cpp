@@ -150,14 +150,11 @@ template <typename OpT> static bool contains(Operation &op) {
   return op.walk([](OpT) { return WalkResult::interrupt(); }).wasInterrupted();
 }
 
-/// A branch that deals out what is in it, or a loop with calls of the task
-/// library: its condition, or its bounds, are everybody's.
+/// A branch or a loop that deals out what is in it: its condition, or its
+/// bounds, are everybody's.
 static bool dealsInside(Operation &op) {
-  if (op.getNumResults())
-    return false;
-  if (isa<scf::IfOp>(op))
-    return contains<scf::ParallelOp>(op) || contains<func::CallOp>(op);
-  return isa<scf::ForOp>(op) && contains<func::CallOp>(op);
+  return op.getNumResults() == 0 && isa<scf::IfOp, scf::ForOp>(op) &&
+         (contains<scf::ParallelOp>(op) || contains<func::CallOp>(op));
 }
 
 /// What only the first thread computes must not be needed by others.

@@ -27,6 +27,14 @@ bool baton::update::isTensor(Type type) {
          type == tensorType(context, false, true);
 }
 
+bool baton::update::isTable(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getElementType().isF32() &&
+         (tensor.getRank() == 1 || tensor.getRank() == 2) &&
+         tensor.hasStaticShape() && tensor.getNumElements() > 0 &&
+         !tensor.getEncoding();
+}
+
 RankedTensorType baton::update::tensorType(MLIRContext *context, bool hasRows,
                                            bool hasColumns) {
   auto extent = [](bool has) { return has ? ShapedType::kDynamic : 1; };
@@ -167,6 +175,27 @@ static void printElements(OpAsmPrinter &printer, Operation *, Region &body) {
   printer.printRegion(body, /*printEntryBlockArgs=*/false);
 }
 
+/// The type of a layer's weights, which says those of its bias and results.
+static ParseResult parseLayer(OpAsmParser &parser, Type &weights, Type &bias,
+                              SmallVectorImpl<Type> &results) {
+  SMLoc location = parser.getCurrentLocation();
+  if (parser.parseType(weights))
+    return failure();
+  auto matrix = dyn_cast<RankedTensorType>(weights);
+  if (!matrix || !isTable(weights) || matrix.getRank() != 2)
+    return parser.emitError(location)
+           << "expected weights of rows and columns, as tensor<32x39xf32>";
+  Type number = parser.getBuilder().getF32Type();
+  bias = RankedTensorType::get({matrix.getDimSize(0)}, number);
+  results.assign(matrix.getDimSize(0), number);
+  return success();
+}
+
+static void printLayer(OpAsmPrinter &printer, Operation *, Type weights, Type,
+                       TypeRange) {
+  printer << weights;
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Update/UpdateOps.cpp.inc"
 
@@ -175,6 +204,14 @@ void UpdateDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Update/UpdateOps.cpp.inc"
       >();
+}
+
+int64_t ElementOp::getPlace() {
+  auto type = cast<RankedTensorType>(getWeights().getType());
+  int64_t place = 0;
+  for (auto [extent, index] : llvm::zip_equal(type.getShape(), getIndex()))
+    place = place * extent + index;
+  return place;
 }
 
 YieldOp MapOp::getYield() {

@@ -28,6 +28,8 @@ bool isWhole(mlir::Type type);
 
 /// That, or a number for each row, tensor<?x1xf32>, or column, tensor<1x?xf32>.
 bool isTensor(mlir::Type type);
+/// Weights that a run reads: tensor<Nxf32> or tensor<NxMxf32>.
+bool isTable(mlir::Type type);
 mlir::RankedTensorType tensorType(mlir::MLIRContext *context, bool hasRows,
                                   bool hasColumns);
 /// Whether a tensor has several rows (0), or columns (1), and not one number

@@ -51,6 +51,10 @@ def Update_Dialect : Dialect {
     the type `tensor<?x1xf32>` has a number for each row of the parameter, one of
     `tensor<1x?xf32>` for each column; sums along a dimension make such vectors, and
     maps spread them over the matrices beside which they read them.
+
+    A learned optimizer is a rule with weights of its own: `update.weights` are what
+    a run reads from a file, `update.dense` is a layer of a network that a map applies
+    to each element.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -64,6 +68,10 @@ def Update_Whole : Type<CPred<"::baton::update::isWhole($_self)">, "tensor<?x?xf
 /// A matrix, or a number for each of its rows or columns.
 def Update_Tensor : Type<CPred<"::baton::update::isTensor($_self)">,
                          "tensor<?x?xf32>, tensor<?x1xf32> or tensor<1x?xf32>">;
+
+/// Numbers that a run reads from a file.
+def Update_Table : Type<CPred<"::baton::update::isTable($_self)">,
+                        "a vector or matrix of f32 of fixed extents">;
 
 //===----------------------------------------------------------------------===//
 // Rules and groups
@@ -231,6 +239,91 @@ def Update_ExtentOp : Update_Op<"extent", [Pure]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Weights of learned optimizers
+//===----------------------------------------------------------------------===//
+
+def Update_WeightsOp : Update_Op<"weights", [Pure]> {
+  let summary = "a learned optimizer's weights, which a run reads from a file";
+  let description = [{
+    The name is a tensor's of the run's `--optimizer-weights`, a safetensors file.
+    With `default`, all elements, row by row, a file may lack it. Rules that name
+    one tensor have it in common.
+
+    ```mlir
+    %weight = update.weights "network.input.weight" : tensor<32x39xf32>
+    %offsets = update.weights "rms_decays" default [0.0108] : tensor<1xf32>
+    ```
+
+    **Constraints:**
+    - the name is not empty
+    - the type is tensor<Nxf32> or tensor<NxMxf32>, with extents of at least 1
+    - defaults are finite, and one for each element
+    - a name has one type and one default wherever it stands in the module
+  }];
+  let arguments = (ins StrAttr:$name, OptionalAttr<DenseF32ArrayAttr>:$initial);
+  let results = (outs Update_Table:$result);
+  let assemblyFormat = "$name (`default` $initial^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many numbers these are.
+    int64_t getCount() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getType()).getNumElements();
+    }
+  }];
+}
+
+def Update_ElementOp : Update_Op<"element", [Pure]> {
+  let summary = "one of the weights";
+  let description = [{
+    ```mlir
+    %offset = update.element %offsets[0] : tensor<3xf32>
+    ```
+
+    **Constraints:**
+    - there is an index for each dimension, within its extent
+    - the weights are those of an `update.weights`
+  }];
+  let arguments = (ins Update_Table:$weights, DenseI64ArrayAttr:$index);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$weights `` $index attr-dict `:` type($weights)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Its place among the weights, row by row.
+    int64_t getPlace();
+  }];
+}
+
+def Update_DenseOp : Update_Op<"dense", [Pure, HasParent<"MapOp">]> {
+  let summary = "a layer of a network, of one element's numbers";
+  let description = [{
+    Of the inputs x, n of them, it makes m numbers: of each row of the weights, the
+    bias plus the sum of products with the inputs, in their order, each a fused
+    multiply-add. With `relu` what is below 0 becomes 0.
+
+    ```mlir
+    %h:2 = update.dense %weight, %bias (%g, %m, %p) relu : tensor<2x3xf32>
+    ```
+
+    A map goes through a tensor some elements at a time: for these it computes the
+    inputs of the first layer, the layers, and what the region yields. Only a
+    worker's scratch holds what lies between, a few KiB.
+
+    **Constraints:**
+    - weights are of m rows and n columns, the bias of m numbers, both of an `update.weights`
+    - there are n inputs and m results
+    - stands in an `update.map` that makes no state kept in a format
+  }];
+  let arguments = (ins Update_Table:$weights, Update_Table:$bias, Variadic<F32>:$inputs,
+                       UnitAttr:$relu);
+  let results = (outs Variadic<F32>:$results);
+  let assemblyFormat = [{
+    $weights `,` $bias `(` $inputs `)` (`relu` $relu^)? attr-dict `:`
+    custom<Layer>(type($weights), type($bias), type($results))
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Whole tensors
 //===----------------------------------------------------------------------===//
 
@@ -264,7 +357,7 @@ def Update_MapOp : Update_Pass<"map"> {
     **Constraints:**
     - reads at least one tensor and makes at least one
     - the region's arguments are f32, one for each input; it yields an f32 for each result
-    - ops are those of arith and math that compute one number from numbers
+    - ops are those of arith and math that compute one number from numbers, and `update.dense`
   }];
   let results = (outs Variadic<Update_Tensor>:$results);
 }

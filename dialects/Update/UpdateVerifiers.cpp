@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace baton::update;
 
@@ -46,6 +48,60 @@ LogicalResult ExtentOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Weights of learned optimizers
+//===----------------------------------------------------------------------===//
+
+LogicalResult WeightsOp::verify() {
+  if (getName().empty())
+    return emitOpError() << "has an empty name";
+  std::optional<ArrayRef<float>> initial = getInitial();
+  if (!initial)
+    return success();
+  if (int64_t(initial->size()) != getCount())
+    return emitOpError() << '"' << getName() << "\" has " << initial->size()
+                         << " defaults, expected " << getCount();
+  if (!llvm::all_of(*initial, [](float value) { return std::isfinite(value); }))
+    return emitOpError() << "a default of \"" << getName()
+                         << "\" is not finite";
+  return success();
+}
+
+/// What is read of a run has a place there.
+static LogicalResult verifyTable(Operation *op, Value weights) {
+  if (weights.getDefiningOp<WeightsOp>())
+    return success();
+  return op->emitOpError() << "takes weights that are none of an "
+                              "update.weights";
+}
+
+LogicalResult ElementOp::verify() {
+  auto type = cast<RankedTensorType>(getWeights().getType());
+  bool fits = int64_t(getIndex().size()) == type.getRank();
+  for (auto [extent, index] : llvm::zip(type.getShape(), getIndex()))
+    fits &= index >= 0 && index < extent;
+  if (!fits)
+    return emitOpError() << "index [" << getIndex() << "] is none of " << type;
+  return verifyTable(*this, getWeights());
+}
+
+LogicalResult DenseOp::verify() {
+  auto weights = cast<RankedTensorType>(getWeights().getType());
+  auto bias = cast<RankedTensorType>(getBias().getType());
+  if (weights.getRank() != 2 || bias.getRank() != 1 ||
+      bias.getDimSize(0) != weights.getDimSize(0))
+    return emitOpError() << "has weights of " << weights << " and a bias of "
+                         << bias;
+  if (int64_t(getInputs().size()) != weights.getDimSize(1) ||
+      int64_t(getResults().size()) != weights.getDimSize(0))
+    return emitOpError() << "makes " << getResults().size() << " numbers of "
+                         << getInputs().size() << ", and its weights are "
+                         << weights;
+  if (failed(verifyTable(*this, getWeights())))
+    return failure();
+  return verifyTable(*this, getBias());
+}
+
+//===----------------------------------------------------------------------===//
 // Whole tensors
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +117,7 @@ static LogicalResult verifyPass(Operation *op) {
     return op->emitOpError() << "the region's arguments are no f32 for each of "
                              << op->getNumOperands() << " tensors";
   for (Operation &inner : block.without_terminator())
-    if (!isNumeric(inner))
+    if (!isNumeric(inner) && !(isa<MapOp>(op) && isa<DenseOp>(inner)))
       return inner.emitOpError()
              << "may not stand in " << op->getName()
              << ": it is none of arith or math that computes one number from "
@@ -156,7 +212,28 @@ LogicalResult FormatOp::verifyRegions() {
   return success();
 }
 
+/// Rules have the weights of one name in common.
+static LogicalResult verifyWeights(RuleOp rule) {
+  llvm::StringMap<WeightsOp> known;
+  for (auto other : rule->getBlock()->getOps<RuleOp>()) {
+    for (auto weights : other.getBody().getOps<WeightsOp>()) {
+      auto [found, made] = known.try_emplace(weights.getName(), weights);
+      WeightsOp first = found->second;
+      if (made || (first.getType() == weights.getType() &&
+                   first.getInitialAttr() == weights.getInitialAttr()))
+        continue;
+      return weights.emitOpError() << '"' << weights.getName()
+                                   << "\" has another type or default above";
+    }
+    if (other == rule)
+      break;
+  }
+  return success();
+}
+
 LogicalResult RuleOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyWeights(*this)))
+    return failure();
   std::optional<DictionaryAttr> formats = getFormats();
   if (!formats)
     return success();
@@ -187,6 +264,13 @@ LogicalResult RuleOp::verifySymbolUses(SymbolTableCollection &symbols) {
                            << " rows, expected a multiple of 16";
     first = format;
   }
+  for (auto map : getBody().getOps<MapOp>())
+    if (!map.getBody().getOps<DenseOp>().empty() &&
+        llvm::any_of(map.getResults(),
+                     [&](Value result) { return bool(getFormat(result)); }))
+      return map.emitOpError()
+             << "has an update.dense and makes a state that is kept in a "
+                "format; let another map make the state";
   for (auto product : getBody().getOps<ProductOp>())
     for (Value operand : product.getOperands())
       if (getFormat(operand))

@@ -10,6 +10,12 @@
 // cheaper than memory: what a block reads stays in the first cache, and every
 // byte of the states crosses the bus once each way.
 //
+// A map with layers of a network goes through its tile in pieces of kPiece
+// elements. For each piece it computes a layer's inputs, then the layer, so on,
+// and at last what it yields; a worker's scratch holds the numbers between, as
+// rows of kPiece. So a layer is a product of matrices, of whose results a few
+// rows of one vector stay in registers.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/updates/UpdateBody.h"
@@ -27,6 +33,10 @@ using namespace baton;
 using namespace baton::tasks;
 
 static constexpr int64_t kLanes = 16;
+/// Elements that a map with layers takes at a time, and rows of a layer's
+/// results that are added up together: with these, both sides of a layer stay
+/// in a CPU's first two caches, and the sums in the registers of AVX2.
+static constexpr int64_t kPiece = 128, kLayerRows = 4;
 
 static VectorType vectorOf(Type element) {
   return VectorType::get({kLanes}, element);
@@ -102,6 +112,11 @@ Value UpdateBody::number(Value value) {
     result = constant(numbers.extent(extent));
   } else if (isa<update::SumOp>(op)) {
     result = load(numbers.source(cast<OpResult>(value)));
+  } else if (auto element = dyn_cast<update::ElementOp>(op)) {
+    NumberSource source =
+        numbers.source(element.getWeights().getDefiningOp<update::WeightsOp>());
+    source.index.back() += element.getPlace();
+    result = load(source);
   } else {
     for (Value operand : op->getOperands())
       number(operand);
@@ -129,7 +144,8 @@ void UpdateBody::prepare(Region &region) {
       spread(constant);
     }
     for (Value operand : op.getOperands())
-      if (operand.getParentRegion() != &region)
+      if (operand.getParentRegion() != &region &&
+          !update::isTable(operand.getType()))
         spread(number(operand));
   }
 }
@@ -140,6 +156,14 @@ void UpdateBody::prepare(Region &region) {
 
 UpdateBody::Values UpdateBody::elements(OpBuilder &at, Region &region,
                                         ArrayRef<Value> inputs, Needed needed) {
+  return compute(at, region, inputs,
+                 region.front().getTerminator()->getOperands(), needed, {});
+}
+
+UpdateBody::Values UpdateBody::compute(OpBuilder &at, Region &region,
+                                       ArrayRef<Value> inputs,
+                                       ValueRange wanted, Needed needed,
+                                       Given given) {
   IRMapping mapping;
   Block &from = region.front();
   for (auto [argument, input] : llvm::zip_equal(from.getArguments(), inputs))
@@ -147,14 +171,19 @@ UpdateBody::Values UpdateBody::elements(OpBuilder &at, Region &region,
       mapping.map(argument, input);
   auto vectorized = [&](Value value) {
     Value inside = mapping.lookupOrNull(value);
+    if (!inside && value.getDefiningOp<update::DenseOp>()) {
+      inside = given(value);
+      mapping.map(value, inside);
+    }
     return inside ? inside : spreads.lookup(made.lookup(value));
   };
   auto isNeeded = [&](Value value) {
     Operation *op = value.getDefiningOp();
-    return !needed || !op || op->getBlock() != &from || needed(*op);
+    return !needed || !op || op->getBlock() != &from || needed(*op) ||
+           (given && isa<update::DenseOp>(op));
   };
   for (Operation &op : from.without_terminator()) {
-    if (isa<arith::ConstantOp>(op) || (needed && !needed(op)))
+    if (isa<arith::ConstantOp, update::DenseOp>(op) || (needed && !needed(op)))
       continue;
     IRMapping operands;
     for (Value operand : op.getOperands())
@@ -165,7 +194,7 @@ UpdateBody::Values UpdateBody::elements(OpBuilder &at, Region &region,
     mapping.map(op.getResult(0), result);
   }
   Values results;
-  for (Value value : from.getTerminator()->getOperands())
+  for (Value value : wanted)
     results.push_back(isNeeded(value) ? vectorized(value) : Value());
   return results;
 }
@@ -404,7 +433,9 @@ static llvm::DenseSet<Operation *> opsOf(Region &region,
   SmallVector<Value> open(yielded);
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
-    if (op && op->getParentRegion() == &region && ops.insert(op).second)
+    // What layers make is at hand.
+    if (op && op->getParentRegion() == &region && !isa<update::DenseOp>(op) &&
+        ops.insert(op).second)
       llvm::append_range(open, op->getOperands());
   }
   return ops;
@@ -525,6 +556,177 @@ void UpdateBody::mapBlocks(OpBuilder &at, Region &region,
       });
 }
 
+Value UpdateBody::temporary(int64_t rows) {
+  auto type = MemRefType::get({rows, kPiece}, builder.getF32Type());
+  scratch += llvm::alignTo(rows * kPiece * sizeof(float), 64);
+  return builder.create<memref::AllocaOp>(location, type);
+}
+
+/// Of `vectors` columns of kLanes.
+void UpdateBody::layer(OpBuilder &at, update::DenseOp op, Value inputs,
+                       Value results, Value vectors) {
+  const Layer &numbers = layers.lookup(op);
+  auto shape = cast<RankedTensorType>(op.getWeights().getType()).getShape();
+  const int64_t count = shape[0], depth = shape[1];
+  auto constant = [&](OpBuilder &at, int64_t value) -> Value {
+    return at.create<arith::ConstantIndexOp>(location, value);
+  };
+  // `rows` of the results from a coordinate on, of one vector.
+  auto add = [&](OpBuilder &inside, Value first, Value vector, int64_t rows) {
+    Value column = inside.create<arith::MulIOp>(location, vector,
+                                                constant(inside, kLanes));
+    auto spreadAt = [&](OpBuilder &at, Value place) -> Value {
+      Value number =
+          at.create<memref::LoadOp>(location, numbers.numbers, place);
+      return at.create<vector::BroadcastOp>(location,
+                                            vectorOf(number.getType()), number);
+    };
+    SmallVector<Value> sums, begins;
+    for (int64_t row = 0; row < rows; ++row) {
+      Value own =
+          inside.create<arith::AddIOp>(location, first, constant(inside, row));
+      sums.push_back(
+          spreadAt(inside, inside.create<arith::AddIOp>(
+                               location, own, constant(inside, numbers.bias))));
+      begins.push_back(inside.create<arith::AddIOp>(
+          location,
+          inside.create<arith::MulIOp>(location, own, constant(inside, depth)),
+          constant(inside, numbers.weights)));
+    }
+    auto loop = inside.create<scf::ForOp>(
+        location, constant(inside, 0), constant(inside, depth),
+        constant(inside, 1), sums,
+        [&](OpBuilder &inner, Location, Value input, ValueRange carried) {
+          VectorType type = vectorOf(inner.getF32Type());
+          Value x = inner.create<vector::LoadOp>(location, type, inputs,
+                                                 ValueRange{input, column});
+          SmallVector<Value> next;
+          for (auto [begin, sum] : llvm::zip_equal(begins, carried)) {
+            Value weight = spreadAt(
+                inner, inner.create<arith::AddIOp>(location, begin, input));
+            next.push_back(inner.create<math::FmaOp>(location, weight, x, sum));
+          }
+          inner.create<scf::YieldOp>(location, next);
+        });
+    for (auto [row, sum] : llvm::enumerate(loop.getResults())) {
+      Value result = sum;
+      if (op.getRelu())
+        result = inside.create<arith::MaximumFOp>(
+            location, result, splat(inside, inside.getF32Type(), 0));
+      store(inside, result, results,
+            inside.create<arith::AddIOp>(location, first,
+                                         constant(inside, int64_t(row))),
+            column, Value());
+    }
+  };
+  const int64_t whole = count - count % kLayerRows;
+  Value zero = constant(at, 0), one = constant(at, 1);
+  if (whole)
+    at.create<scf::ParallelOp>(
+        location, ValueRange{zero, zero},
+        ValueRange{constant(at, whole), vectors},
+        ValueRange{constant(at, kLayerRows), one},
+        [&](OpBuilder &inside, Location, ValueRange point) {
+          add(inside, point[0], point[1], kLayerRows);
+        });
+  if (whole < count)
+    at.create<scf::ParallelOp>(
+        location, ValueRange{zero}, ValueRange{vectors}, ValueRange{one},
+        [&](OpBuilder &inside, Location, ValueRange point) {
+          add(inside, constant(inside, whole), point[0], count - whole);
+        });
+}
+
+void UpdateBody::mapLayers(OpBuilder &at, Region &region,
+                           ArrayRef<Tile> sources, ArrayRef<Tile> places,
+                           std::optional<unsigned> gradient) {
+  auto constant = [&](OpBuilder &at, int64_t value) -> Value {
+    return at.create<arith::ConstantIndexOp>(location, value);
+  };
+  auto dimension = [&](int64_t d) -> Value {
+    return at.create<memref::DimOp>(location, places.front().memory, d);
+  };
+  Value zero = constant(at, 0), one = constant(at, 1),
+        lanes = constant(at, kLanes);
+  Value rows = dimension(0), columns = dimension(1);
+  Value vectorsOfRow = at.create<arith::DivUIOp>(
+      location,
+      at.create<arith::AddIOp>(location, columns, constant(at, kLanes - 1)),
+      lanes);
+  Value all = at.create<arith::MulIOp>(location, rows, vectorsOfRow);
+  Block &block = region.front();
+  auto result = [&](OpBuilder &inner, Value value, Value column) -> Value {
+    auto number = cast<OpResult>(value);
+    return inner.create<vector::LoadOp>(
+        location, vectorOf(inner.getF32Type()),
+        layers.lookup(number.getOwner()).results,
+        ValueRange{constant(inner, number.getResultNumber()), column});
+  };
+  at.create<scf::ForOp>(
+      location, zero, all, constant(at, kPiece / kLanes), ValueRange(),
+      [&](OpBuilder &piece, Location, Value begin, ValueRange) {
+        Value vectors = piece.create<arith::MinUIOp>(
+            location, constant(piece, kPiece / kLanes),
+            piece.create<arith::SubIOp>(location, all, begin));
+        // `wanted` of each element, with where its vector is: in the tile, and
+        // in temporaries.
+        auto each =
+            [&](ValueRange wanted,
+                llvm::function_ref<void(OpBuilder &, ArrayRef<Value>, Value row,
+                                        Value column, Value mask, Value own)>
+                    use) {
+              llvm::DenseSet<Operation *> ops =
+                  opsOf(region, SmallVector<Value>(wanted));
+              piece.create<scf::ParallelOp>(
+                  location, ValueRange{zero}, ValueRange{vectors},
+                  ValueRange{one},
+                  [&](OpBuilder &inner, Location, ValueRange point) {
+                    Value number =
+                        inner.create<arith::AddIOp>(location, begin, point[0]);
+                    Value row = inner.create<arith::DivUIOp>(location, number,
+                                                             vectorsOfRow);
+                    Value column = inner.create<arith::MulIOp>(
+                        location,
+                        inner.create<arith::RemUIOp>(location, number,
+                                                     vectorsOfRow),
+                        lanes);
+                    Value own =
+                        inner.create<arith::MulIOp>(location, point[0], lanes);
+                    Value mask = inner.create<vector::CreateMaskOp>(
+                        location, vectorOf(inner.getI1Type()),
+                        ValueRange{inner.create<arith::SubIOp>(
+                            location, columns, column)});
+                    Values inputs = loadAll(inner, sources, row, column, mask);
+                    scale(inner, inputs, gradient);
+                    Values values = compute(
+                        inner, region, inputs, wanted,
+                        [&](Operation &op) { return ops.contains(&op); },
+                        [&](Value value) { return result(inner, value, own); });
+                    use(inner, values, row, column, mask, own);
+                  });
+            };
+        for (auto op : block.getOps<update::DenseOp>()) {
+          const Layer &numbers = layers.lookup(op);
+          Operation *before = op.getInputs().front().getDefiningOp();
+          if (!before || layers.lookup(before).results != numbers.inputs)
+            each(op.getInputs(), [&](OpBuilder &inner, ArrayRef<Value> values,
+                                     Value, Value, Value, Value own) {
+              for (auto [i, value] : llvm::enumerate(values))
+                store(inner, value, numbers.inputs, constant(inner, int64_t(i)),
+                      own, Value());
+            });
+          layer(piece, op, numbers.inputs, numbers.results, vectors);
+        }
+        each(block.getTerminator()->getOperands(),
+             [&](OpBuilder &inner, ArrayRef<Value> values, Value row,
+                 Value column, Value mask, Value) {
+               for (auto [value, place] : llvm::zip_equal(values, places))
+                 store(inner, value, place.memory, row, column, mask);
+             });
+        piece.create<scf::YieldOp>(location);
+      });
+}
+
 void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
                      ArrayRef<BodyArgument> outputs,
                      std::optional<unsigned> gradient, bool guarded) {
@@ -538,7 +740,27 @@ void UpdateBody::map(Region &region, ArrayRef<BodyArgument> inputs,
   prepareFormats(places);
   if (gradient)
     factor = spread(load(numbers.factor()));
+  for (auto op : region.front().getOps<update::DenseOp>()) {
+    NumberSource weights =
+        numbers.source(op.getWeights().getDefiningOp<update::WeightsOp>());
+    NumberSource bias =
+        numbers.source(op.getBias().getDefiningOp<update::WeightsOp>());
+    // A layer of another one's results reads these where they are.
+    Operation *before = op.getInputs().empty()
+                            ? nullptr
+                            : op.getInputs().front().getDefiningOp();
+    bool follows = before && isa<update::DenseOp>(before) &&
+                   op.getInputs() == before->getResults();
+    layers[op] = {
+        follows ? layers.lookup(before).results
+                : temporary(int64_t(op.getInputs().size())),
+        temporary(int64_t(op.getNumResults())),
+        argument({weights.name, weights.view, phase.whole(weights.view), true}),
+        weights.index.back(), bias.index.back()};
+  }
   auto run = [&](OpBuilder &at) {
+    if (!layers.empty())
+      return mapLayers(at, region, sources, places, gradient);
     if (llvm::any_of(
             places, [](const Tile &place) { return place.stored.has_value(); }))
       return mapBlocks(at, region, sources, places, gradient);

@@ -54,6 +54,8 @@ public:
   virtual std::optional<float> constant(update::NumberOp number) = 0;
   virtual NumberSource source(update::NumberOp number) = 0;
   virtual NumberSource source(mlir::OpResult sum) = 0;
+  /// The first of a run's weights, behind which the others stand, row by row.
+  virtual NumberSource source(update::WeightsOp weights) = 0;
   virtual float extent(update::ExtentOp extent) = 0;
   /// What the gradient is multiplied by, and whether the step changes anything
   /// (not 0).
@@ -72,7 +74,9 @@ public:
   /// The input that is `gradient`, if any, is scaled; `guarded` outputs keep
   /// their values in a step that changes nothing. With an output in blocks each
   /// block is gone through twice, for the largest magnitude of its new values
-  /// and to write them: no memory holds these in F32.
+  /// and to write them: no memory holds these in F32. With layers of networks,
+  /// the tile is gone through in pieces, whose inputs and results of layers are
+  /// temporaries.
   void map(mlir::Region &region, llvm::ArrayRef<BodyArgument> inputs,
            llvm::ArrayRef<BodyArgument> outputs,
            std::optional<unsigned> gradient, bool guarded);
@@ -103,10 +107,13 @@ public:
               event::ProgramOp program);
 
   const BodyArguments &arguments() const { return passed; }
+  /// Of temporaries, which the call passes behind the arguments.
+  int64_t scratchBytes() const { return scratch; }
 
 private:
   using Values = llvm::SmallVector<mlir::Value>;
   using Needed = llvm::function_ref<bool(mlir::Operation &)>;
+  using Given = llvm::function_ref<mlir::Value(mlir::Value)>;
 
   /// One of the tensors that a pass goes through, as the body sees it.
   struct Tile {
@@ -130,6 +137,10 @@ private:
   /// they yield, there is nothing.
   Values elements(mlir::OpBuilder &at, mlir::Region &region,
                   llvm::ArrayRef<mlir::Value> inputs, Needed needed = {});
+  /// Some of a region's values. `given` are the results of layers.
+  Values compute(mlir::OpBuilder &at, mlir::Region &region,
+                 llvm::ArrayRef<mlir::Value> inputs, mlir::ValueRange wanted,
+                 Needed needed, Given given);
   void prepare(mlir::Region &region);
   /// Of a pass over these: how many rows (0) or columns (1).
   mlir::Value extentOf(mlir::OpBuilder &at, llvm::ArrayRef<Tile> tiles,
@@ -171,6 +182,13 @@ private:
                  std::optional<unsigned> gradient);
   void scale(mlir::OpBuilder &at, Values &inputs,
              std::optional<unsigned> gradient);
+  /// Memory of a task's own, of `rows` by kPiece.
+  mlir::Value temporary(int64_t rows);
+  void mapLayers(mlir::OpBuilder &at, mlir::Region &region,
+                 llvm::ArrayRef<Tile> sources, llvm::ArrayRef<Tile> places,
+                 std::optional<unsigned> gradient);
+  void layer(mlir::OpBuilder &at, update::DenseOp op, mlir::Value inputs,
+             mlir::Value results, mlir::Value vectors);
 
   PhaseBuilder &phase;
   NumberSources &numbers;
@@ -184,6 +202,13 @@ private:
   /// Numbers of the rule, and what they are in vectors.
   mlir::IRMapping made, spreads;
   mlir::Value factor;
+  int64_t scratch = 0;
+  /// Of networks: a layer's inputs and results, and its numbers in memory.
+  struct Layer {
+    mlir::Value inputs, results, numbers;
+    int64_t weights, bias;
+  };
+  llvm::DenseMap<mlir::Operation *, Layer> layers;
 };
 
 } // namespace baton::tasks

@@ -19,7 +19,12 @@ static bool isGiven(update::NumberOp number) {
 }
 
 Optimizer::Optimizer(ModuleOp module) : module(module) {
-  for (auto rule : module.getOps<update::RuleOp>())
+  for (auto rule : module.getOps<update::RuleOp>()) {
+    for (auto table : rule.getBody().getOps<update::WeightsOp>())
+      if (llvm::none_of(weights, [&](update::WeightsOp known) {
+            return known.getName() == table.getName();
+          }))
+        weights.push_back(table);
     for (auto number : rule.getBody().getOps<update::NumberOp>())
       if (!isGiven(number) &&
           llvm::none_of(numbers, [&](update::NumberOp known) {
@@ -27,6 +32,7 @@ Optimizer::Optimizer(ModuleOp module) : module(module) {
                    known.getName() == number.getName();
           }))
         numbers.push_back(number);
+  }
 }
 
 update::GroupOp Optimizer::groupOf(ArrayRef<std::string> names,
@@ -61,6 +67,23 @@ int64_t Optimizer::place(update::NumberOp number) const {
   return kOwn + (found - numbers.begin());
 }
 
+int64_t Optimizer::place(update::WeightsOp table) const {
+  int64_t place = kOwn + numbers.size();
+  for (update::WeightsOp known : weights) {
+    if (known.getName() == table.getName())
+      break;
+    place += known.getCount();
+  }
+  return place;
+}
+
+int64_t Optimizer::count() const {
+  int64_t count = kOwn + numbers.size();
+  for (update::WeightsOp table : weights)
+    count += table.getCount();
+  return count;
+}
+
 ArrayAttr Optimizer::describe() const {
   Builder builder(module.getContext());
   SmallVector<Attribute> entries;
@@ -80,6 +103,17 @@ ArrayAttr Optimizer::describe() const {
          number.getName())
             .str(),
         number.getInitialAttr());
+  for (update::WeightsOp table : weights) {
+    SmallVector<NamedAttribute> entry = {
+        builder.getNamedAttr("name", table.getNameAttr()),
+        builder.getNamedAttr(
+            "shape", builder.getI64ArrayAttr(
+                         cast<RankedTensorType>(table.getType()).getShape()))};
+    if (std::optional<ArrayRef<float>> initial = table.getInitial())
+      entry.push_back(
+          builder.getNamedAttr("default", builder.getF32ArrayAttr(*initial)));
+    entries.push_back(builder.getDictionaryAttr(entry));
+  }
   return builder.getArrayAttr(entries);
 }
 
@@ -173,6 +207,7 @@ public:
   std::optional<float> constant(update::NumberOp number) override;
   NumberSource source(update::NumberOp number) override;
   NumberSource source(OpResult sum) override;
+  NumberSource source(update::WeightsOp weights) override;
   float extent(update::ExtentOp extent) override;
   NumberSource factor() override { return {"summary", inputs.summary, {0, 2}}; }
   NumberSource changes() override {
@@ -449,6 +484,10 @@ NumberSource Update::source(update::NumberOp number) {
   return {"numbers", inputs.numbers, {inputs.optimizer.place(number)}};
 }
 
+NumberSource Update::source(update::WeightsOp weights) {
+  return {"numbers", inputs.numbers, {inputs.optimizer.place(weights)}};
+}
+
 NumberSource Update::source(OpResult sum) {
   unsigned number = 0;
   for (Operation &op : rule.getBody().front()) {
@@ -580,6 +619,12 @@ void Update::call(UpdateBody &body, PhaseBuilder &phase, int64_t tiles,
     if (argument.written)
       phase.writes(argument.view, argument.box);
     appendMemref(phase, argument.view, argument.box, operands);
+  }
+  if (int64_t bytes = body.scratchBytes()) {
+    phase.needsScratch(bytes);
+    Attribute pointer = phase.scratch(0);
+    operands.append({pointer, pointer, phase.integer(0), phase.integer(bytes),
+                     phase.integer(1)});
   }
   // Parameters of one shape and group have their bodies in common.
   const model::StepTensorType &shape = views[rule.getParameter()].type;

@@ -30,8 +30,11 @@ public:
   /// Where its number stands in the run's, which are kFirstNumber own ones and
   /// those of all rules.
   int64_t place(update::NumberOp number) const;
-  int64_t count() const { return kOwn + numbers.size(); }
-  /// [{name, default}], for whoever sets them.
+  /// The first of its weights, which stand behind the numbers of all rules.
+  int64_t place(update::WeightsOp weights) const;
+  int64_t count() const;
+  /// [{name, default}] of numbers, [{name, shape, default}] of weights, for
+  /// whoever sets them.
   mlir::ArrayAttr describe() const;
 
   /// Of the numbers: the limit of the gradients' norm, 0 for none.
@@ -45,6 +48,8 @@ private:
   /// Mutable because accessors of ops are not const.
   mutable mlir::ModuleOp module;
   llvm::SmallVector<update::NumberOp> numbers;
+  /// Rules may have them in common.
+  llvm::SmallVector<update::WeightsOp> weights;
 };
 
 /// Elements of a tile of a parameter, about: a core's cache holds a few of

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <set>
 #include <stdexcept>
 
 /// By batonc: of each program what the host does in a step, or null in a
@@ -51,13 +52,22 @@ DeviceExecution::DeviceExecution(const Metadata &metadata,
                 "run at the same time on " +
                 device->name() + ", at most " +
                 std::to_string(device->most_workers()) + " do");
+  const std::set<size_t> paged(options.paged.storages.begin(),
+                               options.paged.storages.end());
+  uint64_t left = options.paged.most;
   for (const StorageDescription &storage : metadata.storages) {
     const uint64_t bytes = std::max<uint64_t>(1, storage.bytes_of(pages()));
     const std::string what = "storage \"" + storage.name + "\"";
     // The host writes inputs, and reads what was drawn, while the kernel waits
     // for its answer.
-    const bool is_shared =
+    bool is_shared =
         metadata.batch && metadata.batch->shares(storage_pointers.size());
+    // Kernels read and write what does not fit where it lies, in the host's
+    // memory.
+    if (paged.contains(storage_pointers.size())) {
+      is_shared = bytes > left;
+      left -= is_shared ? 0 : bytes;
+    }
     storage_pointers.push_back(is_shared ? device->share(bytes, what)
                                          : device->allocate(bytes, what));
   }

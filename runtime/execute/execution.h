@@ -6,6 +6,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/execute/metadata.h"
 #include "runtime/execute/one_sequence.h"
+#include "runtime/execute/paged_region.h"
 #include "runtime/execute/pipeline.h"
 #include "runtime/execute/step_driver.h"
 #include "runtime/execute/step_judge.h"
@@ -37,6 +38,8 @@ struct ExecutionOptions {
   /// Of a program whose states lie in pages: how many there are; 0 for those of
   /// one longest sequence.
   uint64_t pages = 0;
+  /// Of a program that trains, the optimizer's states; else none.
+  PagedStorages paged = {};
 };
 
 /// What goes to the beginning of a storage.

@@ -33,7 +33,8 @@ HostExecution::HostExecution(const Metadata &metadata,
                              const HostProgram &host)
     : Execution(metadata, options), program(host.run),
       own_storages(with_pages(host.storages, pages())),
-      memory(with_storages(metadata, own_storages), options.workers),
+      memory(with_storages(metadata, own_storages), options.workers,
+             options.paged),
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
       team(options.workers) {

@@ -26,12 +26,29 @@ HugeRegion reserve(const std::string &what, uint64_t bytes) {
 
 } // namespace
 
-ProgramMemory::ProgramMemory(const Metadata &metadata, unsigned workers)
+ProgramMemory::ProgramMemory(const Metadata &metadata, unsigned workers,
+                             const PagedStorages &paged)
     : event_count(metadata.event_words), worker_table(workers) {
-  for (const StorageDescription &storage : metadata.storages) {
+  storage_pointers.resize(metadata.storages.size());
+  uint64_t bytes = 0;
+  std::vector<uint64_t> begins;
+  for (size_t storage : paged.storages) {
+    begins.push_back(bytes);
+    bytes += round_up(metadata.storages[storage].bytes, page_bytes);
+  }
+  if (bytes) {
+    paged_region =
+        std::make_unique<PagedRegion>(paged.folder, bytes, paged.most);
+    for (size_t i = 0; i < begins.size(); ++i)
+      storage_pointers[paged.storages[i]] = paged_region->data() + begins[i];
+  }
+  for (size_t i = 0; i < metadata.storages.size(); ++i) {
+    if (storage_pointers[i])
+      continue;
+    const StorageDescription &storage = metadata.storages[i];
     regions.push_back(
         reserve("storage \"" + storage.name + "\"", storage.bytes));
-    storage_pointers.push_back(regions.back().data());
+    storage_pointers[i] = regions.back().data();
   }
 
   // A line behind the events and behind every scratch belongs to nobody, so

@@ -4,6 +4,7 @@
 #define BATON_RUNTIME_EXECUTE_PROGRAM_MEMORY_H
 
 #include "runtime/execute/metadata.h"
+#include "runtime/execute/paged_region.h"
 #include "runtime/program.h"
 #include "runtime/weights/memory.h"
 
@@ -23,8 +24,10 @@ inline constexpr uint64_t cache_line = 64;
 /// touches them first.
 class ProgramMemory {
 public:
-  /// Throws Error, naming what did not fit, when the system refuses.
-  ProgramMemory(const Metadata &metadata, unsigned workers);
+  /// Throws Error, naming what did not fit, when the system refuses. Of
+  /// `paged` storages only a part is in memory.
+  ProgramMemory(const Metadata &metadata, unsigned workers,
+                const PagedStorages &paged = {});
 
   /// Makes every event word and base start from `origin`. Only differences
   /// between the two matter to a program, so any origin gives the same run;
@@ -37,6 +40,7 @@ public:
 
 private:
   std::vector<HugeRegion> regions;
+  std::unique_ptr<PagedRegion> paged_region;
   std::vector<void *> storage_pointers;
   /// Event words, then for each worker its bases and its scratch, each worker's
   /// part on pages of its own.

@@ -249,6 +249,12 @@ void add_optimizer_options(CLI::App &command, TrainOptions &options) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command
+      .add_option("--optimizer-weights", options.optimizer_weights,
+                  "Of a learned optimizer, as small_fc_lopt: its weights, a "
+                  "safetensors file, or the folder of a model.safetensors; "
+                  "info lists its tensors")
+      ->type_name("PATH");
+  command
       .add_option_function<std::string>(
           "--weight-decay",
           [&options](const std::string &value) {
@@ -270,6 +276,21 @@ void add_optimizer_options(CLI::App &command, TrainOptions &options) {
                   "held to the reference, which it is as the run begins "
                   "(default: 0.1)")
       ->type_name("X");
+}
+
+void add_state_options(CLI::App &command, TrainOptions &options) {
+  command
+      .add_option("--state-memory", options.state_memory,
+                  "The most memory for the optimizer's states, of each rank, "
+                  "as in 512MiB or 4GiB: the others are in a file on a disk, "
+                  "or, of a GPU's, in this machine's memory (default: all are "
+                  "in memory)")
+      ->type_name("SIZE");
+  command
+      .add_option("--offload-dir", options.offload_dir,
+                  "The folder of that file, which has no name there (default: "
+                  "--out)")
+      ->type_name("DIR");
 }
 
 /// What comes of a run besides its last weights.
@@ -375,6 +396,7 @@ void add_train_options(CLI::App &command, TrainOptions &options,
   add_dry_run(command, options);
   add_step_sizes(command, options);
   add_optimizer_options(command, options);
+  add_state_options(command, options);
   add_training_results(command, options);
   add_training_run(command, options);
   command.footer(

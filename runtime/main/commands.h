@@ -176,11 +176,17 @@ struct TrainOptions : RankOptions {
   uint64_t warm_up = 0;
   /// Of the optimizer: NAME=VALUE.
   std::vector<std::string> numbers;
+  /// A learned optimizer's: a file or a folder.
+  std::optional<std::string> optimizer_weights;
   double clip = 1;
   /// Of programs in F16: the scale to begin with.
   std::optional<double> loss_scale;
   /// Of losses of pairs of answers; else the usual one.
   std::optional<double> dpo_beta;
+  /// How much of the optimizer's states is in memory, as 512MiB; all of them.
+  std::optional<std::string> state_memory;
+  /// Where the others are; else in the run's folder.
+  std::optional<std::string> offload_dir;
   uint64_t save_every = 0;
   uint64_t keep = 2;
   /// 0 without; of a run that is resumed, its own.

@@ -325,6 +325,9 @@ void print_text(const Metadata &metadata) {
         {"mesh", mesh.text() + ", " + std::to_string(mesh.ranks()) + " ranks"});
   if (metadata.trains())
     summary.add({"optimizer", OptimizerNumbers(metadata.json).text()});
+  if (metadata.trains())
+    if (OptimizerNumbers own(metadata.json); own.has_weights())
+      summary.add({"its weights", own.weights_text()});
   if (std::string parts = metadata.trains() ? parts_text(metadata) : "";
       !parts.empty())
     summary.add({"ranks have", parts});

@@ -23,6 +23,8 @@ nlohmann::json run_settings(const TrainOptions &options,
       {"--set", optimizer.text()},
       {"--clip", options.clip},
       {"--validation-fraction", options.validation_fraction}};
+  if (optimizer.has_weights())
+    settings["--optimizer-weights"] = optimizer.weights_hash();
   settings.update(data);
   return settings;
 }

@@ -5,11 +5,13 @@
 #include "runtime/comm/message_passing.h"
 #include "runtime/documents/data_report.h"
 #include "runtime/error.h"
+#include "runtime/main/batch_setup.h"
 #include "runtime/main/batch_shape.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
+#include "runtime/main/table.h"
 #include "runtime/main/training_data.h"
 #include "runtime/main/training_forecast.h"
 #include "runtime/main/training_steps.h"
@@ -160,6 +162,38 @@ void restore(LossScale &scale, const TrainingState &state,
   }
 }
 
+/// Of each rank, how much of the optimizer's states is in memory.
+PagedStorages paged_storages(const Metadata &metadata,
+                             const TrainOptions &options) {
+  if (!options.state_memory) {
+    if (options.offload_dir)
+      throw Error("--offload-dir: is where states lie that --state-memory "
+                  "leaves out of memory; give that, too");
+    return {};
+  }
+  if (Pipeline::parse(metadata.json))
+    throw Error("--state-memory: is for ranks that run one program; a stage "
+                "of a pipeline has its states in memory");
+  PagedStorages paged;
+  paged.most = parse_memory_size("--state-memory", *options.state_memory);
+  paged.folder = options.offload_dir.value_or(options.out);
+  paged.storages = TrainingTensors::optimizer_storages(metadata);
+  if (!metadata.device.is_null()) {
+    if (options.offload_dir)
+      throw Error("--offload-dir: what a GPU's memory does not have of the "
+                  "states is in this machine's, not in a file");
+    return paged;
+  }
+  const uint64_t workers = chosen_workers(options.run);
+  const uint64_t least = workers * PagedRegion::bytes_of_worker;
+  if (paged.most < least)
+    throw Error("--state-memory: " + *options.state_memory +
+                " is too little for tiles of " + std::to_string(workers) +
+                " workers; give at least " + bytes_text(double(least)) +
+                ", or fewer --workers");
+  return paged;
+}
+
 /// Tells who resumes a run with other flags that it will be another one.
 void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
                       uint64_t step) {
@@ -220,6 +254,17 @@ void train(const Metadata &metadata, const TrainOptions &options,
   OptimizerNumbers optimizer(metadata.json);
   for (const std::string &assignment : options.numbers)
     optimizer.set(assignment);
+  if (options.optimizer_weights && !optimizer.has_weights())
+    throw Error("--optimizer-weights: the program's optimizer has no weights "
+                "of its own; leave the flag out, or compile with batonc "
+                "--optimizer=small_fc_lopt");
+  if (options.optimizer_weights)
+    optimizer.read_weights(*options.optimizer_weights);
+  if (optimizer.needs_weights())
+    throw Error("--optimizer-weights is missing: the program's optimizer is "
+                "learned, and reads " +
+                optimizer.weights_text() + " from a safetensors file");
+  const PagedStorages paged = paged_storages(metadata, options);
   LossScale scale = loss_scale(metadata, options);
 
   const TrainingData data =
@@ -267,9 +312,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
   std::vector<TrainingData::Part> pairs;
   if (beta)
     pairs = data.parts(shape);
-  TrainingRun run = {metadata, options,   folder, adapter,  base,
-                     schedule, optimizer, scale,  *batches, pairs,
-                     beta,     state,     point};
+  TrainingRun run = {metadata, options,   folder, adapter, base,
+                     schedule, optimizer, paged,  scale,   *batches,
+                     pairs,    beta,      state,  point};
   if (ranks.speak())
     report(data, *batches, options);
   ranks.run([&](Communicator *communicator, unsigned workers) {
@@ -291,9 +336,16 @@ void forecast(const Metadata &metadata, const TrainOptions &options) {
   const MachineForecast machine =
       measure_machine(metadata, options.run,
                       /*times=*/compute_type(metadata) != "f64");
-  const TrainingForecast forecast = forecast_training(
+  TrainingForecast forecast = forecast_training(
       metadata, shape,
       std::max(1u, machine.workers / Mesh::parse(metadata.json).ranks()));
+  if (options.state_memory) {
+    const PagedStorages paged = paged_storages(metadata, options);
+    for (RankForecast &rank : forecast.ranks)
+      for (auto &[what, bytes] : rank.memory)
+        if (what == "optimizer's states")
+          bytes = std::min(bytes, paged.most);
+  }
   print(options.json
             ? forecast_json(metadata, shape, forecast, machine).dump() + "\n"
             : forecast_text(metadata, shape, forecast, machine));

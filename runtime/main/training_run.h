@@ -4,6 +4,7 @@
 #define BATON_RUNTIME_MAIN_TRAINING_RUN_H
 
 #include "runtime/comm/communicator.h"
+#include "runtime/execute/paged_region.h"
 #include "runtime/main/commands.h"
 #include "runtime/main/training_data.h"
 #include "runtime/train/batches.h"
@@ -30,6 +31,8 @@ struct TrainingRun {
   const std::optional<std::filesystem::path> &base;
   const LearningRateSchedule &schedule;
   const OptimizerNumbers &optimizer;
+  /// What --state-memory says; without it no storages.
+  const PagedStorages &paged;
   const LossScale &scale;
   const Batches &batches;
   /// Where losses are of pairs of answers: all of them, each once, and how much

@@ -126,9 +126,13 @@ public:
     execution = make_execution(run.metadata, frozen,
                                {workers,
                                 static_cast<uint32_t>(options.run.event_origin),
-                                communicator});
+                                communicator,
+                                {},
+                                0,
+                                run.paged});
     tensors.emplace(run.metadata, *execution,
-                    communicator ? communicator->rank() : 0);
+                    communicator ? communicator->rank() : 0,
+                    !run.paged.storages.empty());
     load(communicator && workers ? workers : chosen_workers(options.run));
     if (run.point)
       tensors->load_optimizer(*run.point->optimizer);

@@ -3,10 +3,16 @@
 #include "runtime/train/optimizer_numbers.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/convert.h"
+#include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/safetensors.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
+#include <numeric>
 #include <sstream>
 
 namespace baton {
@@ -41,6 +47,21 @@ std::optional<double> given(const std::string &name,
 
 OptimizerNumbers::OptimizerNumbers(const nlohmann::json &description) {
   for (const nlohmann::json &entry : entries_of(description)) {
+    if (entry.contains("shape")) {
+      Table table{
+          entry.at("name"), entry.at("shape"), {}, !entry.contains("default")};
+      if (table.is_missing)
+        table.values.resize(std::accumulate(table.shape.begin(),
+                                            table.shape.end(), uint64_t(1),
+                                            std::multiplies<>()));
+      else
+        table.values = entry.at("default").get<std::vector<double>>();
+      tables.push_back(std::move(table));
+      continue;
+    }
+    if (!tables.empty())
+      throw Error("the compiled program's description is damaged: the "
+                  "optimizer's numbers stand behind its weights");
     Number number{entry.at("name"), std::nullopt};
     if (entry.contains("default"))
       number.value = entry.at("default").get<double>();
@@ -87,7 +108,67 @@ std::vector<double> OptimizerNumbers::values(const OfStep &step) const {
   std::vector<double> result;
   for (const Number &number : numbers)
     result.push_back(number.value ? *number.value : *given(number.name, step));
+  for (const Table &table : tables)
+    result.insert(result.end(), table.values.begin(), table.values.end());
   return result;
+}
+
+bool OptimizerNumbers::needs_weights() const {
+  return std::ranges::any_of(tables, &Table::is_missing);
+}
+
+void OptimizerNumbers::read_weights(const std::filesystem::path &path) {
+  const auto file = SafetensorsFile::open(
+      std::filesystem::is_directory(path) ? path / "model.safetensors" : path);
+  const std::string where = file->path().string() + ": ";
+  for (Table &table : tables) {
+    auto found = file->tensors().find(table.name);
+    if (found == file->tensors().end()) {
+      if (!table.is_missing)
+        continue;
+      throw Error(where + "there is no tensor " + quote_name(table.name) +
+                  ", which the optimizer's weights have; it reads " +
+                  weights_text());
+    }
+    const Tensor &tensor = found->second;
+    if (tensor.shape != table.shape)
+      throw Error(where + "tensor " + quote_name(table.name) + " is " +
+                  shape_text(tensor.shape) + ", expected " +
+                  shape_text(table.shape));
+    Conversion convert = tensor.type == DataType::F64
+                             ? nullptr
+                             : conversion(tensor.type, DataType::F64);
+    if (tensor.type == DataType::F64)
+      std::copy_n(tensor.data, tensor.bytes,
+                  reinterpret_cast<std::byte *>(table.values.data()));
+    else if (convert)
+      convert(tensor.data, table.values.data(), table.values.size());
+    else
+      throw Error(where + "tensor " + quote_name(table.name) +
+                  " is none of F32, F16, BF16 and F64");
+    if (!std::ranges::all_of(table.values, [](double value) {
+          return std::isfinite(static_cast<float>(value));
+        }))
+      throw Error(where + "tensor " + quote_name(table.name) +
+                  " has a number that is not finite");
+    table.is_missing = false;
+  }
+}
+
+std::string OptimizerNumbers::weights_text() const {
+  std::string text;
+  for (const Table &table : tables)
+    text +=
+        (text.empty() ? "" : ", ") + table.name + " " + shape_text(table.shape);
+  return text;
+}
+
+std::string OptimizerNumbers::weights_hash() const {
+  uint64_t hash = 0;
+  for (const Table &table : tables)
+    hash = hash_bytes(table.values.data(), table.values.size() * sizeof(double),
+                      hash);
+  return hash_text(hash);
 }
 
 std::string OptimizerNumbers::text() const {

@@ -5,7 +5,11 @@
 //
 //   {"name": "numbers", "role": "input", "numbers": [{"name": "step"},
 //    {"name": "learning_rate"}, {"name": "clip"}, {"name": "loss_scale"},
-//    {"name": "adamw.beta1", "default": 0.9}, ...]}
+//    {"name": "adamw.beta1", "default": 0.9}, ...,
+//    {"name": "network.input.weight", "shape": [32, 39]}, ...]}
+//
+// What has a shape are weights of a learned optimizer, tensors of a file; with
+// "default", a list of all elements, the file may lack them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +19,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,6 +35,17 @@ public:
   /// RULE.NAME, of one. Throws Error for text of another form, a name that no
   /// rule has, and a value that is no finite number.
   void set(const std::string &assignment);
+
+  /// Whether there are weights, and whether some have to come from a file.
+  bool has_weights() const { return !tables.empty(); }
+  bool needs_weights() const;
+  /// Reads the weights of a safetensors file, in F32, F16, BF16 or F64, or of
+  /// the model.safetensors of a folder. Throws Error, naming file and tensor,
+  /// when one is not there, of another shape, or not finite.
+  void read_weights(const std::filesystem::path &path);
+  /// "network.input.weight [32, 39], ..."; and a hash of all of them.
+  std::string weights_text() const;
+  std::string weights_hash() const;
 
   /// What the trainer says of each step; `step` counts updates, from 1 on.
   struct OfStep {
@@ -50,7 +66,16 @@ private:
     /// None of those that the trainer says of each step.
     std::optional<double> value;
   };
+  /// Weights, in the order of memory, behind all numbers.
+  struct Table {
+    std::string name;
+    std::vector<uint64_t> shape;
+    std::vector<double> values;
+    /// Neither defaults nor read.
+    bool is_missing;
+  };
   std::vector<Number> numbers;
+  std::vector<Table> tables;
 };
 
 } // namespace baton

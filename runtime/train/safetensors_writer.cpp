@@ -132,7 +132,7 @@ void SafetensorsWriter::write(const std::vector<TensorSource> &tensors,
     auto [rows, row_bytes] = extents[i];
     if (rows == 0)
       continue;
-    if (tensor.data) {
+    if (tensor.data && !tensor.is_paged) {
       file.append(tensor.data, rows * row_bytes);
       continue;
     }
@@ -140,7 +140,13 @@ void SafetensorsWriter::write(const std::vector<TensorSource> &tensors,
     piece.resize(std::min(step, rows) * row_bytes);
     for (uint64_t first = 0; first < rows; first += step) {
       uint64_t count = std::min(step, rows - first);
-      tensor.read(first, count, piece.data());
+      if (tensor.data)
+        std::memcpy(piece.data(),
+                    static_cast<const std::byte *>(tensor.data) +
+                        first * row_bytes,
+                    count * row_bytes);
+      else
+        tensor.read(first, count, piece.data());
       file.append(piece.data(), count * row_bytes);
     }
   }

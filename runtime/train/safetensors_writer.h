@@ -37,6 +37,8 @@ struct TensorSource {
   /// another order than the file's.
   std::function<void(uint64_t first, uint64_t count, std::byte *destination)>
       read = {};
+  /// The data lies in memory that system calls may not be given (PagedRegion).
+  bool is_paged = false;
 };
 
 /// In the order in which a file has them.

@@ -18,8 +18,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <numbers>
+#include <set>
 
 namespace baton {
 
@@ -272,9 +274,21 @@ std::string compute_type(const Metadata &metadata) {
   return training_of(metadata.json).value("compute", "f32");
 }
 
+std::vector<size_t>
+TrainingTensors::optimizer_storages(const Metadata &metadata) {
+  std::set<size_t> own, others;
+  for (const nlohmann::json &entry : training_of(metadata.json).at("tensors"))
+    (entry.at("role") == "optimizer" ? own : others)
+        .insert(entry.at("storage").get<size_t>());
+  std::vector<size_t> result;
+  std::ranges::set_difference(own, others, std::back_inserter(result));
+  return result;
+}
+
 TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
-                                 uint32_t rank)
-    : execution(execution), rank(rank), mesh(Mesh::parse(metadata.json)),
+                                 uint32_t rank, bool paged)
+    : execution(execution), rank(rank), paged(paged),
+      mesh(Mesh::parse(metadata.json)),
       adapts(Adapter::parse(metadata.json).has_value()) {
   const nlohmann::json &training = training_of(metadata.json);
   if (std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json)) {
@@ -685,6 +699,7 @@ TrainingTensors::optimizer(const PartsOfRanks &others) const {
     const TrainingTensor &tensor = *pointer;
     TensorSource source = {tensor.name, tensor.type, stacked(tensor),
                            tensor.data};
+    source.is_paged = paged;
     if (tensor.cut->is_cut()) {
       source.data = nullptr;
       source.read = [&tensor, others, rank = rank,
@@ -755,6 +770,7 @@ void TrainingTensors::load_optimizer(const SafetensorsFile &file) {
                         whole + at * element, count * element);
           });
     }
+    file.release(*stored);
   }
 }
 

@@ -110,8 +110,9 @@ using PartsOfRanks =
 class TrainingTensors {
 public:
   /// Throws Error when the program does not train.
+  /// `paged`: the optimizer's states lie in a PagedRegion.
   TrainingTensors(const Metadata &metadata, Execution &execution,
-                  uint32_t rank = 0);
+                  uint32_t rank = 0, bool paged = false);
 
   /// Of a rank that has some of the layers: rank 0 gets all tensors of a role,
   /// which sources() and optimizer() then give, until it lets go of them. All
@@ -154,6 +155,8 @@ public:
                                     const PartsOfRanks &parts = {}) const;
   /// The optimizer's states, under their own names.
   std::vector<TensorSource> optimizer(const PartsOfRanks &parts = {}) const;
+  /// The storages that nothing but states of the optimizer lies in.
+  static std::vector<size_t> optimizer_storages(const Metadata &metadata);
   /// Reads these back. Throws Error for one that is missing or of another
   /// shape.
   void load_optimizer(const SafetensorsFile &file);
@@ -166,6 +169,7 @@ private:
 
   Execution &execution;
   uint32_t rank;
+  bool paged;
   Mesh mesh;
   bool adapts;
   std::vector<HugeRegion> copies;

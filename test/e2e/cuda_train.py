@@ -18,7 +18,7 @@ import shutil
 import programs
 from programs import QUICK, expect, run
 from sanitize import ENVIRONMENT, without_wait
-from training import lines_of, read_bytes, write_tokens
+from training import lines_of, read_bytes, write_optimizer_weights, write_tokens
 
 
 def test(arguments, scratch):
@@ -35,12 +35,17 @@ def test(arguments, scratch):
         portable.append(programs.changed_target(usual, path("target.json"), threads=arguments.threads))
     run([*compile_flags, "--target=cuda:emulated", *portable, "-o", path("device")])
 
+    own = []
+    if arguments.optimizer == "small_fc_lopt":
+        own = ["--optimizer-weights", path("network.safetensors")]
+        write_optimizer_weights(own[1])
+
     def start(program, out, *more, seed=0):
         usual = {"--steps": 4, "--lr": 3e-3, "--warmup": 2}
         flags = [word for flag in usual if flag not in more for word in (flag, usual[flag])]
         return run([path(program), "train", "--weights", arguments.folder, "--data", path("tokens.u16"),
                     "--batch", 3, "--seq", 20, "--accumulate", 2, "--save-every", 2, *flags,
-                    "--out", path(out), "--quiet", *more],
+                    "--out", path(out), "--quiet", *own, *more],
                    check=False, env=dict(ENVIRONMENT, BATON_EMULATION_SEED=str(seed)))
 
     def train(program, out, *more, seed=0):

@@ -15,7 +15,7 @@ import re
 
 import programs
 from programs import QUICK, expect, run
-from training import read_tensors, write_tokens
+from training import NETWORK, read_tensors, write_optimizer_weights, write_tensors, write_tokens
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu",
@@ -28,6 +28,15 @@ CONFIG = {
 EXPERTS = CONFIG | {
     "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "intermediate_size": 32,
     "num_hidden_layers": 2, "num_local_experts": 3, "num_experts_per_tok": 2,
+}
+# One head has one score: a parameter of one number. Experts lie in tensors of three dimensions.
+SINK = {
+    "architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "hidden_act": "silu",
+    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 1,
+    "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 37, "max_position_embeddings": 64,
+    "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False, "torch_dtype": "float32",
+    "num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 8, "attention_bias": True,
+    "swiglu_limit": 7.0, "layer_types": ["sliding_attention", "full_attention"],
 }
 # Several blocks, and ends of blocks, of each matrix; layers of whole ones and of others.
 BLOCKS = CONFIG | {"hidden_size": 48, "intermediate_size": 96, "head_dim": 24, "vocab_size": 67}
@@ -153,6 +162,89 @@ class Adafactor(Rule):
         return [w - rate * self.numbers.get("weight_decay", 0) * w - length * u for w, u in zip(weight, update)]
 
 
+class SmallFcLopt(Rule):
+    """As PyLO's AdafacLO has it, in words of its own: features of each element, divided by the
+    roots of their mean squares, and a network that makes of them a direction and a magnitude."""
+
+    TIMES = (1, 3, 10, 30, 100, 300, 1000, 3000, 10000, 30000, 100000)
+    OFFSETS = {"momentum_decays": (0.15216392, 0.14245212, 0.06812963), "rms_decays": (0.01079706,),
+               "adafactor_decays": (0.18621896, -0.10864615, -0.06185547)}
+    network = {}
+
+    def decays(self, name, usual):
+        offsets = self.network.get(name, self.OFFSETS[name])
+        return [min(1, max(0, 1 - math.exp(10 * (math.log(1 - b) / 10 + offset))))
+                for b, offset in zip(usual, offsets, strict=True)]
+
+    def averaged(self, name, decay, values):
+        state = self.state(name, len(values))
+        state[:] = [decay * old + (1 - decay) * new for old, new in zip(state, values)]
+        return list(state)
+
+    def factors(self, gradient, momenta):
+        """Lists of features, each of all elements: of g, of rows and columns, and of momenta."""
+        squares = [g * g + 1e-30 for g in gradient]
+        decays = self.decays("adafactor_decays", (0.9, 0.99, 0.999))
+        safe = lambda values: [1 / math.sqrt(max(value, 1e-9)) for value in values]
+        if len(self.shape) == 1:
+            means = [self.averaged(f"all {k}", decay, squares) for k, decay in enumerate(decays)]
+            inverse = [[1 / math.sqrt(v + 1e-8) for v in mean] for mean in means]
+            return ([[g * f for g, f in zip(gradient, safe([v + 1e-9 for v in mean]))] for mean in means],
+                    [*means, *means, *inverse, *inverse],
+                    [[m / math.sqrt(v + 1e-6) for m, v in zip(momentum, mean)]
+                     for momentum, mean in zip(momenta, means)])
+        # A row is what has one index of the smaller dimension, of two alike the first.
+        rows, columns = self.shape
+        flipped = rows > columns
+        place = [(i % columns, i // columns) if flipped else (i // columns, i % columns) for i in range(len(gradient))]
+        count, length = (columns, rows) if flipped else (rows, columns)
+        of_rows, of_columns = [0.0] * count, [0.0] * length
+        for square, (r, c) in zip(squares, place):
+            of_rows[r] += square / length
+            of_columns[c] += square / count
+        g_factors, rows_of, columns_of, m_factors = [], [], [], []
+        for k, decay in enumerate(decays):
+            row = self.averaged(f"row {k}", decay, of_rows)
+            column = self.averaged(f"column {k}", decay, of_columns)
+            mean = sum(row) / count
+            by_row, by_column = safe([v / (mean + 1e-9) for v in row]), safe(column)
+            both = [by_row[r] * by_column[c] for r, c in place]
+            g_factors.append([g * f for g, f in zip(gradient, both)])
+            m_factors.append([m * f for m, f in zip(momenta[k], both)])
+            rows_of.append([row[r] for r, _ in place])
+            columns_of.append([column[c] for _, c in place])
+        inverse = [[1 / math.sqrt(v + 1e-8) for v in values] for values in (*rows_of, *columns_of)]
+        return g_factors, [*rows_of, *columns_of, *inverse], m_factors
+
+    def layer(self, name, inputs):
+        weight, bias = self.network[f"network.{name}.weight"], self.network[f"network.{name}.bias"]
+        width = len(inputs)
+        return [bias[i] + sum(map(float.__mul__, weight[i * width:(i + 1) * width], inputs)) for i in range(len(bias))]
+
+    def change(self, weight, gradient, step):
+        momenta = [self.averaged(f"momentum {k}", decay, gradient)
+                   for k, decay in enumerate(self.decays("momentum_decays", (0.9, 0.99, 0.999)))]
+        rms = self.averaged("rms", *self.decays("rms_decays", (0.999,)), [g * g for g in gradient])
+        inverse = [1 / math.sqrt(r + 1e-6) for r in rms]
+        g_factors, sides, m_factors = self.factors(gradient, momenta)
+        features = [gradient, weight, *momenta, rms, *([m * i for m, i in zip(momentum, inverse)] for momentum in momenta),
+                    inverse, *g_factors, *sides, *m_factors]
+        expect(len(features) == 28, f"{len(features)} features")
+        scaled = []
+        for values in features:
+            scale = 1 / math.sqrt(1e-5 + sum(v * v for v in values) / len(values))
+            scaled.append([v * scale for v in values])
+        times = [math.tanh((step - 1) / time - 1) for time in self.TIMES]
+        new = []
+        for w, *inputs in zip(weight, *scaled):
+            for name in ("input", "linear_0"):
+                inputs = [max(0.0, value) for value in self.layer(name, inputs + times if name == "input" else inputs)]
+            direction, magnitude = self.layer("output", inputs)
+            new.append(w - self.numbers.get("rate", RATE) * direction * math.exp(0.001 * magnitude)
+                       * self.numbers.get("step_mult", 0.01))
+        return new
+
+
 BLOCK = 32
 
 
@@ -213,6 +305,7 @@ RULES = {
     "sgd": lambda name, shape, **numbers: Sgd(shape, **numbers),
     "lion": lambda name, shape, **numbers: Lion(shape, **numbers),
     "muon": muon_or_adamw,
+    "small_fc_lopt": lambda name, shape, **numbers: SmallFcLopt(shape, **numbers),
     "signs": lambda name, shape, **numbers: Signs(shape, **numbers),
 }
 
@@ -269,6 +362,60 @@ def takes_few_bytes(path, begin):
     print(f"states of {wanted} bytes")
 
 
+def stores_no_features(path, compiled, begin):
+    """Of a matrix's elements states are four, of a vector's seven, and of rows and columns three
+    each; nothing else of a parameter's size is planned, and the passes go through what they name."""
+    elements = sum(math.prod(shape) for _, shape, _ in begin.values())
+    vectors = sum(shape[0] for _, shape, _ in begin.values() if len(shape) == 1)
+    sides = sum(sum(shape) for _, shape, _ in begin.values() if len(shape) == 2)
+    wanted = 4 * (4 * elements + 3 * vectors + 3 * sides)
+    info = json.loads(run([path("program"), "info", "--json"]).stdout)
+    needs = info["training_memory"]["optimizer"]
+    expect(wanted <= needs <= wanted + 10 * 64 * len(begin), f"states take {needs} bytes, expected {wanted}")
+    plan = run([*compiled, "--emit=event"]).stdout
+    held = {name: math.prod(map(int, extents.split(", "))) for name, extents in
+            re.findall(r'event[.]buffer @(\S+) transient .*? capacity \[([\d, ]+)\]', plan)}
+    updates = {name: count for name, count in held.items() if ".small_fc_lopt" in name}
+    least = min(math.prod(shape) for _, shape, _ in begin.values() if len(shape) == 2)
+    expect(updates and max(updates.values()) < least, f"of a parameter of {least} elements or more, held are {updates}")
+    print(f"states of {elements} elements: {needs} bytes, {wanted} in use; of no feature are there more than "
+          f"{max(updates.values())} numbers")
+
+    # Of a matrix: its gradient for sums of rows, and of columns; six tensors for features' squares;
+    # six, of which five are written, for the step. Rows, columns, vectors and weights are less.
+    os.mkdir(path("large"))
+    with open(path("large", "config.json"), "w") as file:
+        json.dump(CONFIG | {"hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 1, "head_dim": 128}, file)
+    run([word if word != path("model") else path("large") for word in compiled] + ["-o", path("large-program")])
+    elements = json.loads(run([path("large-program"), "info", "--json"]).stdout)["training_memory"]["parameter"] // 4
+    forecast = json.loads(run([path("large-program"), "train", "--dry-run", "--json", "--batch", 1, "--seq", 8]).stdout)
+    moved = forecast["kinds"]["updates"]["bytes"] / elements
+    expect(4 * 19 <= moved < 4 * 21, f"updates move {moved:.1f} bytes for each of {elements} elements")
+    print(f"updates move {moved:.1f} bytes for each of {elements} elements")
+
+
+def refuses_weights(path, train):
+    """One line for each file that is no optimizer's."""
+    network = {name: ((*shape,), [0.5] * math.prod(shape)) for name, shape in NETWORK.items()}
+    without = {name: tensor for name, tensor in network.items() if name != "network.output.bias"}
+    cases = [
+        (None, ["--optimizer-weights is missing", "network.input.weight [32, 39]"]),
+        (without, ["refused.safetensors: there is no tensor \"network.output.bias\""]),
+        (network | {"network.output.bias": ((3,), [0.5] * 3)},
+         ["refused.safetensors: tensor \"network.output.bias\" is [3], expected [2]"]),
+        (network | {"network.output.bias": ((2,), [0.5, math.inf])},
+         ["refused.safetensors: tensor \"network.output.bias\" has a number that is not finite"]),
+    ]
+    for tensors, messages in cases:
+        if tensors:
+            write_tensors(path("refused.safetensors"), tensors)
+        own = ["--optimizer-weights", path("refused.safetensors")] if tensors else []
+        result = train("refused", "--steps", 1, own=own, check=False)
+        expect(result.returncode == 1 and result.stderr.count("\n") == 1
+               and all(message in result.stderr for message in messages), f"{messages}: {result}")
+        print(result.stderr.strip())
+
+
 def skips(path, compiled, train, begin):
     """A step that is not finite changes nothing. Gradients times so much are beyond F16,
     so that norms are infinite."""
@@ -286,7 +433,7 @@ def test(arguments, scratch):
     path = lambda *names: os.path.join(scratch, *names)
     os.mkdir(path("model"))
     with open(path("model", "config.json"), "w") as file:
-        json.dump(EXPERTS if arguments.experts else BLOCKS if arguments.optimizer == "adamw_8bit" else CONFIG, file)
+        json.dump(EXPERTS if arguments.experts else SINK if arguments.sink else BLOCKS if arguments.optimizer == "adamw_8bit" else CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
     optimizer = arguments.optimizer
     if arguments.document:
@@ -298,11 +445,18 @@ def test(arguments, scratch):
     compiled = [arguments.batonc, path("model"), "--mode=train", QUICK, f"--optimizer={optimizer}", "--quiet"]
     run([*compiled, "-o", path("program")])
 
-    def train(out, *flags, check=True, rate=RATE, program=path("program")):
+    # A learned optimizer's rate is about one.
+    learned = arguments.optimizer == "small_fc_lopt"
+    usual = 0.5 if learned else RATE
+    own = ["--optimizer-weights", path("network.safetensors")] if learned else []
+    if learned:
+        SmallFcLopt.network = write_optimizer_weights(path("network.safetensors"))
+
+    def train(out, *flags, check=True, rate=usual, program=path("program"), clip=CLIP, own=own, quiet=True):
         result = run([program, "train", "--init-seed", 3, "--model", path("model"), "--data",
                       path("tokens.u16"), "--batch", 2, "--seq", 24, "--lr", rate,
-                      "--lr-schedule", "constant", "--clip", CLIP, "--quiet",
-                      "--validation-fraction", 0, "--out", path(out), *flags], check=check)
+                      "--lr-schedule", "constant", "--clip", clip, *["--quiet"][:quiet],
+                      "--validation-fraction", 0, "--out", path(out), *own, *flags], check=check)
         return [json.loads(line) for line in result.stdout.splitlines()] if check else result
 
     def weights(out, step):
@@ -311,16 +465,21 @@ def test(arguments, scratch):
     # A step with a learning rate of nothing leaves the weights that it began with.
     train("begin", "--steps", 1, rate="1e-38")
     begin = read_tensors(path("begin", "step-1", "model.safetensors"))
+    if arguments.sink:
+        begin = {name: tensor for name, tensor in begin.items() if ".mlp." not in name}
+        expect(any(shape == [1] for _, shape, _ in begin.values()), f"no parameter of one number among {sorted(begin)}")
 
-    def compare(what, *flags, **numbers):
+    def compare(what, *flags, begin=begin, limit=1e-4, digits=24, how={}, **numbers):
+        if learned:
+            numbers["rate"] = usual
         rules = {name: RULES[arguments.optimizer](name, shape, **numbers)
                  for name, (_, shape, _) in begin.items()}
-        before = weights("begin", 1)
+        before = {name: values for name, (_, _, values) in begin.items()}
         worst = 0.0
         for step in range(1, STEPS + 1):
             out = f"{what}-{step}"
-            line = train(out, "--steps", step, "--gradients", path("gradients"), *flags)[-1]
-            factor = min(1.0, CLIP / line["grad_norm"])
+            line = train(out, "--steps", step, "--gradients", path("gradients"), *flags, **how)[-1]
+            factor = min(1.0, CLIP / line["grad_norm"]) if "clip" not in how else 1.0
             gradients, after = values_of(path("gradients")), weights(out, step)
             saved = lambda name, step: saved_states(
                 path(f"{what}-{step}", f"step-{step}", "optimizer.safetensors"), name, begin[name][1])
@@ -330,10 +489,10 @@ def test(arguments, scratch):
                 wanted = rule.change(before[name], [factor * g for g in gradients[name]], step)
                 far = norm(a - w for a, w in zip(after[name], wanted))
                 moved = norm(w - b for w, b in zip(wanted, before[name]))
-                # Weights are rounded to F32.
-                rounding = 2**-24 * norm(wanted)
+                # Weights are rounded to the program's type.
+                rounding = 2.0**-digits * norm(wanted)
                 error = max(0, far - rounding) / moved
-                expect(error < 1e-4, f"{what}, step {step}: {name} is off by {error:.2e} of what "
+                expect(error < limit, f"{what}, step {step}: {name} is off by {error:.2e} of what "
                        "it moves")
                 worst = max(worst, error)
                 if isinstance(rule, AdamW8bit):
@@ -342,6 +501,8 @@ def test(arguments, scratch):
         print(f"{what}: {len(begin)} tensors, {STEPS} steps, worst error {worst:.2e}")
 
     compare("defaults")
+    if arguments.sink:
+        return
     if arguments.optimizer == "sgd":
         compare("decay", "--set", "weight_decay=0.1", weight_decay=0.1)
     if arguments.optimizer == "signs":
@@ -356,6 +517,20 @@ def test(arguments, scratch):
 
     if arguments.optimizer == "adamw_8bit":
         takes_two_bytes(path, begin)
+    if learned and not arguments.experts:
+        stores_no_features(path, compiled, begin)
+        refuses_weights(path, train)
+        # Where nothing but the formula decides; and decays of the file's.
+        run([*compiled, "--dtype=f64", "-o", path("f64")])
+        how = {"program": path("f64"), "clip": 0}
+        train("begin-f64", "--steps", 1, **how | {"rate": "1e-38"})
+        exact = read_tensors(path("begin-f64", "step-1", "model.safetensors"))
+        compare("f64", begin=exact, limit=1e-6, digits=53, how=how)
+        SmallFcLopt.network = write_optimizer_weights(
+            path("other.safetensors"), seed=6, momentum_decays=(0.5, -0.1, 0.0), rms_decays=(0.25,),
+            adafactor_decays=(0.125, 0.0, 0.5))
+        compare("other", "--set", "step_mult=0.02", begin=exact, limit=1e-6, digits=53, step_mult=0.02,
+                how=how | {"own": ["--optimizer-weights", path("other.safetensors")]})
 
     files = ("model.safetensors", "optimizer.safetensors")
 
@@ -369,6 +544,11 @@ def test(arguments, scratch):
     train("resumed", "--steps", 2)
     train("resumed", "--steps", 3, "--resume")
     expect(content("resumed", 3) == wanted, "a resumed run has other bits")
+    if learned and not arguments.experts:
+        result = train("resumed", "--steps", 4, "--resume", check=False, quiet=False,
+                       own=["--optimizer-weights", path("other.safetensors")])
+        expect(result.returncode == 0 and "after step 3 --optimizer-weights " in result.stderr,
+               f"resumed with other weights: {result}")
 
     # Of AdamW train_16bit.py shows it.
     if arguments.optimizer != "adamw":
@@ -386,6 +566,7 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("optimizer")
     parser.add_argument("--experts", action="store_true", help="of a mixture of experts")
+    parser.add_argument("--sink", action="store_true", help="of a model with a parameter of one number; only formulas")
     parser.add_argument("--document", help="the first MLIR in there is the optimizer")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

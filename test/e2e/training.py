@@ -1,7 +1,9 @@
 """What the end-to-end tests of training share (standard library only)."""
 
 import json
+import math
 import os
+import random
 import struct
 import sys
 
@@ -43,6 +45,29 @@ def read_tensors(path, codes=False):
             values = struct.unpack(f"<{(end - begin) // width}{letter}", data[begin:end])
         result[name] = (entry["dtype"], entry["shape"], values)
     return result
+
+
+# A network's tensors, as PyLO publishes those of small_fc_lopt.
+NETWORK = {
+    "network.input.weight": (32, 39), "network.input.bias": (32,),
+    "network.linear_0.weight": (32, 32), "network.linear_0.bias": (32,),
+    "network.output.weight": (2, 32), "network.output.bias": (2,),
+}
+
+
+def write_optimizer_weights(path, seed=5, **offsets):
+    """Random weights of small_fc_lopt, as large as torch.nn.Linear's at first; and offsets of its
+    decays, where they are given. Returns what it has written."""
+    source = random.Random(seed)
+    tensors = {}
+    for name, shape in NETWORK.items():
+        limit = NETWORK[name.rsplit(".", 1)[0] + ".weight"][1] ** -0.5
+        values = [source.uniform(-limit, limit) for _ in range(math.prod(shape))]
+        tensors[name] = (shape, struct.unpack(f"<{len(values)}f", struct.pack(f"<{len(values)}f", *values)))
+    for name, values in offsets.items():
+        tensors[name] = ((len(values),), values)
+    write_tensors(path, tensors)
+    return {name: values for name, (_, values) in tensors.items()}
 
 
 def write_tensors(path, tensors):

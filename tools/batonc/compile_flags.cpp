@@ -200,7 +200,7 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "--emit=schedule prints it), or FILE.mlir");
   app.add_option("--optimizer", optimizer,
                  "--mode=train: adamw (the usual one), adamw_8bit, adafactor, "
-                 "lion, muon, sgd, or "
+                 "lion, muon, sgd, small_fc_lopt, or "
                  "FILE.mlir of update rules and groups");
   maxBatchOption = app.add_option(
       "--max-batch", maxBatch,

@@ -470,3 +470,155 @@ update.rule @narrow states ["a"] {
   }
   update.return %p, %a : !t, !r
 }
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @nameless {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{has an empty name}}
+  %w = update.weights "" : tensor<2xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+// expected-error @+3 {{must be a vector or matrix of f32 of fixed extents}}
+update.rule @extents {
+^bb0(%p: tensor<?x?xf32>, %g: tensor<?x?xf32>):
+  %w = update.weights "w" : tensor<?xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @few {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{"w" has 1 defaults, expected 2}}
+  %w = update.weights "w" default [1.0] : tensor<2xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @endless {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{a default of "w" is not finite}}
+  %w = update.weights "w" default [1.0e300] : tensor<1xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @one {
+^bb0(%p: !t, %g: !t):
+  %w = update.weights "w" : tensor<1xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+update.rule @other {
+^bb0(%p: !t, %g: !t):
+  // expected-error @+1 {{"w" has another type or default above}}
+  %w = update.weights "w" : tensor<2xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @beyond {
+^bb0(%p: !t, %g: !t):
+  %w = update.weights "w" : tensor<2xf32>
+  // expected-error @+1 {{index [2] is none of 'tensor<2xf32>'}}
+  %e = update.element %w[2] : tensor<2xf32>
+  %n = update.map (%x = %p) {
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @vector {
+^bb0(%p: !t, %g: !t):
+  %w = update.weights "w" : tensor<2xf32>
+  %n = update.map (%x = %p) {
+    // expected-error @+1 {{expected weights of rows and columns, as tensor<32x39xf32>}}
+    %h:2 = update.dense %w, %w (%x, %x) : tensor<2xf32>
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @inputs {
+^bb0(%p: !t, %g: !t):
+  %w = update.weights "w" : tensor<2x3xf32>
+  %b = update.weights "b" : tensor<2xf32>
+  %n = update.map (%x = %p) {
+    // expected-error @+1 {{makes 2 numbers of 1, and its weights are 'tensor<2x3xf32>'}}
+    %h:2 = update.dense %w, %b (%x) : tensor<2x3xf32>
+    update.yield %x
+  }
+  update.return %n
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.rule @summed {
+^bb0(%p: !t, %g: !t):
+  %w = update.weights "w" : tensor<1x1xf32>
+  %b = update.weights "b" : tensor<1xf32>
+  %n = update.sum (%x = %p) {
+    // expected-error @+1 {{expects parent op 'update.map'}}
+    %h = update.dense %w, %b (%x) : tensor<1x1xf32>
+    update.yield %h
+  }
+  update.return %p
+}
+
+// -----
+
+!t = tensor<?x?xf32>
+update.format @bytes codes i8 blocks [16, 16] scale (%largest) {
+  update.yield %largest
+} encode (%value, %scale) {
+  update.yield %value
+} decode (%code, %scale) {
+  update.yield %code
+}
+update.rule @kept states ["m"] formats {m = @bytes} {
+^bb0(%p: !t, %g: !t, %m: !t):
+  %w = update.weights "w" : tensor<1x1xf32>
+  %b = update.weights "b" : tensor<1xf32>
+  // expected-error @+1 {{has an update.dense and makes a state that is kept in a format; let another map make the state}}
+  %n, %o = update.map (%x = %p, %y = %m) {
+    %h = update.dense %w, %b (%x) : tensor<1x1xf32>
+    update.yield %h, %y
+  }
+  update.return %n, %o
+}

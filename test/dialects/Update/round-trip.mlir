@@ -96,3 +96,23 @@ update.rule @vectors states ["r", "c"] {
   // CHECK: update.return %{{.*}}, %[[R]], %{{.*}} : tensor<?x?xf32>, tensor<?x1xf32>, tensor<1x?xf32>
   update.return %n, %r1, %c1 : tensor<?x?xf32>, tensor<?x1xf32>, tensor<1x?xf32>
 }
+
+// Weights of the run's, and layers that a map applies.
+// CHECK: update.rule @learned {
+update.rule @learned {
+^bb0(%p: tensor<?x?xf32>, %g: tensor<?x?xf32>):
+  // CHECK: %[[W:.*]] = update.weights "network.weight" : tensor<2x3xf32>
+  %w = update.weights "network.weight" : tensor<2x3xf32>
+  // CHECK: %[[B:.*]] = update.weights "network.bias" default [5.000000e-01, -1.000000e+00] : tensor<2xf32>
+  %b = update.weights "network.bias" default [0.5, -1.0] : tensor<2xf32>
+  // CHECK: %[[E:.*]] = update.element %[[W]][1, 2] : tensor<2x3xf32>
+  %e = update.element %w[1, 2] : tensor<2x3xf32>
+  %n = update.map (%x = %p, %y = %g) {
+    // CHECK: %[[H:.*]]:2 = update.dense %[[W]], %[[B]](%{{.*}}, %{{.*}}, %[[E]]) relu : tensor<2x3xf32>
+    %h:2 = update.dense %w, %b (%x, %y, %e) relu : tensor<2x3xf32>
+    // CHECK: update.dense %[[W]], %[[B]](%[[H]]#0, %[[H]]#1, %{{.*}}) : tensor<2x3xf32>
+    %o:2 = update.dense %w, %b (%h#0, %h#1, %y) : tensor<2x3xf32>
+    update.yield %o#1
+  }
+  update.return %n
+}
