@@ -19,3 +19,21 @@ def CrossEntropyBody : Body<"cross_entropy",
   // Maximum, exponential, share, and what is left of the gradient.
   let flops = "8 * rows * vocabulary";
 }
+
+// What a teacher says of a row: `named` tokens, ascending, and `named + 5` numbers (see
+// model.cross_entropy). Rows are one or none.
+def TeacherLossBody : Body<"teacher_loss",
+    (takes Writes<["rows", "3"]>:$loss, Stride:$loss_stride,
+           Updates<["rows", "vocabulary"]>:$logits, Stride:$logits_stride,
+           ReadsIntegers<["rows"]>:$targets, Reads<["rows"]>:$weights,
+           ReadsIntegers<["rows * named"]>:$tokens, Reads<["rows * named + 5 * rows"]>:$numbers,
+           Count:$rows, Count:$vocabulary, Count:$named, Number:$scale, Number:$softcap)> {
+  let description = [{
+    With l as in `cross_entropy`, `{b, c, 1 / T, log(rest), reverse, log(p)...}` the row's
+    numbers, and `l / T = (l - maximum) / T`: statistics are those of `teacher_statistics`, of
+    all tokens, and losses of them those of `teacher_losses`; in the place of logits the
+    gradients of `teacher_gradients`. A row of weight 0 gives zeros, whatever it holds.
+  }];
+  // Maxima, two exponentials and two shares of each, and what is left of the gradient.
+  let flops = "20 * rows * vocabulary";
+}
