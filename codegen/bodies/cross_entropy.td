@@ -26,7 +26,8 @@ def TeacherLossBody : Body<"teacher_loss",
     (takes Writes<["rows", "3"]>:$loss, Stride:$loss_stride,
            Updates<["rows", "vocabulary"]>:$logits, Stride:$logits_stride,
            ReadsIntegers<["rows"]>:$targets, Reads<["rows"]>:$weights,
-           ReadsIntegers<["rows * named"]>:$tokens, Reads<["rows * named + 5 * rows"]>:$numbers,
+           ReadsIntegers<["rows", "named"], ["named", "1"]>:$tokens,
+           Reads<["rows", "named + 5"], ["named + 5", "1"]>:$numbers,
            Count:$rows, Count:$vocabulary, Count:$named, Number:$scale, Number:$softcap)> {
   let description = [{
     With l as in `cross_entropy`, `{b, c, 1 / T, log(rest), reverse, log(p)...}` the row's

@@ -62,7 +62,8 @@ def TeacherStatisticsBody : Body<"teacher_statistics",
            Writes<["rows", "6"]>:$own, Stride:$own_stride,
            Reads<["rows", "rest()"]>:$logits, Stride:$logits_stride,
            ReadsIntegers<["rows"]>:$targets,
-           ReadsIntegers<["rows * named"]>:$tokens, Reads<["rows * named + 5 * rows"]>:$numbers,
+           ReadsIntegers<["rows", "named"], ["named", "1"]>:$tokens,
+           Reads<["rows", "named + 5"], ["named + 5", "1"]>:$numbers,
            Place<"2">:$place, Count:$rows, Count:$named, Number:$scale, Number:$softcap)> {
   let description = [{
     `maximum = largest = {`the maximum of the rank's `l`, that of tokens that are not
@@ -108,7 +109,8 @@ def TeacherGradientsBody : Body<"teacher_gradients",
     (takes Updates<["rows", "room"]>:$logits, Stride:$logits_stride,
            ReadsIntegers<["rows"]>:$targets, Reads<["rows"]>:$weights,
            Reads<["rows", "2"], ["2", "1"]>:$maximum, Reads<["rows", "6"], ["6", "1"]>:$sums,
-           ReadsIntegers<["rows * named"]>:$tokens, Reads<["rows * named + 5 * rows"]>:$numbers,
+           ReadsIntegers<["rows", "named"], ["named", "1"]>:$tokens,
+           Reads<["rows", "named + 5"], ["named + 5", "1"]>:$numbers,
            Place<"2">:$place, Count:$rows, Count:$room, Count:$named,
            Number:$scale, Number:$softcap)> {
   let description = [{
