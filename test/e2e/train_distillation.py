@@ -281,8 +281,8 @@ def check_runs(test):
     test.train(program, *many, "--kl", 0, "--ce", 1, out=test.path("far"), **where)
     measured = {}
     for name in ("near", "far"):
-        line, = test.train(program, *usual, "--lr", 1e-30, "--steps", 1, "--validate-every", 1, data=data, teacher=taught,
-                           begins=False, *["--weights", test.path(f"{name}/step-40")])
+        line, = test.train(program, *usual[:5], "--lr", 1e-30, "--steps", 1, "--validate-every", 1, "--weights",
+                           test.path(f"{name}/step-40"), **where)
         measured[name] = line["validation_loss"]
     expect(abs(measured["near"] - near[-1]["validation_loss"]) < 1e-5 and measured["near"] < 0.7 * measured["far"],
            f"{measured}, {near[-1]}")
@@ -303,12 +303,13 @@ def check_refusals(test):
     for more, where, words in (
             (["--kl", -1], {}, "--kl: expected"), (["--kl", 0], {}, "--kl and --ce are both 0"),
             (["--divergence", "both"], {}, "--divergence: expected forward or reverse"),
-            ([], {"data": text}, "--data: this program's loss compares with a teacher"),
             ([], {"data": test.data}, "teacher.json: is of 60 documents"),
             (["--seq", 8], {}, "run teach with the same flags"),
             ([], {"teacher": test.path("nowhere")}, "teacher.json: is not there")):
         place = {"data": test.many, "teacher": test.taught, **where}
         test.fails(test.start(program, *flags, *more, **place, check=False), words)
+    test.fails([program, "train", "--weights", test.model, "--data", text, "--teacher", test.taught, "--out", test.path("text"),
+                "--seq", 64, *flags], "--data: this program's loss compares with a teacher")
     test.fails(test.start(program, *flags, data=test.many, check=False), "--teacher is missing")
     test.fails(test.start(test.path("plain"), *flags, data=test.many, teacher=test.taught, check=False),
                "--teacher: is for losses that have a teacher")
