@@ -30,10 +30,10 @@ def TeacherLossBody : Body<"teacher_loss",
            Reads<["rows", "named + 5"], ["named + 5", "1"]>:$numbers,
            Count:$rows, Count:$vocabulary, Count:$named, Number:$scale, Number:$softcap)> {
   let description = [{
-    With l as in `cross_entropy`, `{b, c, 1 / T, log(rest), reverse, log(p)...}` the row's
-    numbers, and `l / T = (l - maximum) / T`: statistics are those of `teacher_statistics`, of
-    all tokens, and losses of them those of `teacher_losses`; in the place of logits the
-    gradients of `teacher_gradients`. A row of weight 0 gives zeros, whatever it holds.
+    The numbers of a row are `{b, c, 1 / T, log(rest), reverse, log(p)...}`. Losses are
+    those that `teacher_losses` makes of the statistics of `teacher_statistics`, of all
+    tokens; in the place of logits are the gradients of `teacher_gradients`. A row of
+    weight 0 gives zeros, whatever it holds.
   }];
   // Maxima, two exponentials and two shares of each, and what is left of the gradient.
   let flops = "20 * rows * vocabulary";
