@@ -59,8 +59,8 @@ TEST(TeacherTest, NamesTheLikeliestTokens) {
     EXPECT_EQ(rows.tokens, (std::vector<int32_t>{1, 3}));
     for (float logp : rows.logps)
       EXPECT_NEAR(logp, 3 / temperature - std::log(sum), 1e-6);
-    EXPECT_NEAR(rows.rest[0],
-                std::log1p(-2 * std::exp(3 / temperature) / sum), 1e-6);
+    EXPECT_NEAR(rows.rest[0], std::log1p(-2 * std::exp(3 / temperature) / sum),
+                1e-6);
     append_distribution(logits, 4, temperature, rows);
     EXPECT_EQ(rows.tokens, (std::vector<int32_t>{1, 3, 1, 3, 4, 5}));
     append_distribution(logits, logits.size(), temperature, rows);
@@ -115,8 +115,7 @@ TEST(TeacherTest, RefusesOthers) {
   TemporaryFolder folder;
   auto open = [&](uint64_t data, const std::vector<uint32_t> &own,
                   uint64_t vocabulary) {
-    return error_of(
-        [&] { Teacher::open(folder.path, data, own, vocabulary); });
+    return error_of([&] { Teacher::open(folder.path, data, own, vocabulary); });
   };
   expect_contains(open(77, targets, 5), "teacher.json: is not there");
   write_description(folder.path);
