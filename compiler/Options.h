@@ -137,6 +137,9 @@ struct CompileOptions {
   /// Losses are of pairs of answers, of which one is preferred (DPO), instead
   /// of each token by itself.
   bool prefers = false;
+  /// Losses are divergences from a teacher (distillation), which names at most
+  /// so many tokens of a row; 0: without one.
+  int64_t teacherTokens = 0;
   /// By which a mixture's loss that balances experts is added; none for what
   /// its config says. And that of the size of routers' logits.
   std::optional<double> balanceLoss;

@@ -82,7 +82,7 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
   if (options.shardsBottlenecks)
     manager.addPass(fusion::createDeferNorms());
   manager.addPass(training::createTrainingForm(
-      training::TrainingFormOptions{options.prefers}));
+      training::TrainingFormOptions{options.prefers, options.teacherTokens}));
   if (const auto &adapter = options.adapter) {
     training::LowRankAdaptersOptions pairs;
     pairs.rank = adapter->rank;

@@ -323,7 +323,7 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && options.adapter)
       return createStringError("--adapter: " + options.model +
                                " holds a plan, of which all is decided");
-    if (!plan.tiled && options.prefers)
+    if (!plan.tiled && (options.prefers || options.teacherTokens))
       return createStringError("--loss: " + options.model +
                                " holds a plan, of which all is decided");
     if (!plan.tiled && (options.balanceLoss || options.routerZLoss > 0))

@@ -26,9 +26,10 @@ namespace baton {
 
 /// Buffers that the runtime writes before each run of a program that trains;
 /// the phase that advances the step states it.
-inline constexpr std::array<std::string_view, 7> step_inputs = {
-    "tokens",      "positions",  "targets", "target_weights",
-    "preferences", "accumulate", "numbers"};
+inline constexpr std::array<std::string_view, 9> step_inputs = {
+    "tokens",          "positions",   "targets",
+    "target_weights",  "preferences", "teacher_tokens",
+    "teacher_numbers", "accumulate",  "numbers"};
 /// What they make for the runtime besides a summary: of programs whose losses
 /// are of pairs of answers, what is said of each pair, in its first row.
 inline constexpr std::string_view step_pairs = "pairs";

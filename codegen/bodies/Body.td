@@ -123,8 +123,10 @@ class ReadsTable<list<string> theShape, string theElements>
 // Numbers of the step that the runtime provides. --------------------------------
 
 /// Tokens, targets or positions: i32.
-class ReadsIntegers<list<string> theShape> : Operand<"Integers", "const int32_t *"> {
+class ReadsIntegers<list<string> theShape, list<string> theStrides = []>
+    : Operand<"Integers", "const int32_t *"> {
   let shape = theShape;
+  let strides = theStrides;
 }
 /// i32; the body writes every element.
 class WritesIntegers<list<string> theShape> : Operand<"IntegerOutput", "int32_t *"> {

@@ -376,37 +376,50 @@ def Dist_LogitMaximumOp : Dist_LossOp<"logit_maximum"> {
   let description = [{
     Logits are those of `model.cross_entropy`, of which this and the next three
     ops are the parts: a rank has some of the vocabulary, and ranks exchange
-    three numbers a row, never logits.
+    three numbers a row, never logits. With a teacher they are eight: the second
+    maximum is that of tokens which the teacher does not name.
 
     **Constraints:**
-    - x is [rows, K] in f32, the weight static [V, K]; the result is [rows] in f32
+    - x is [rows, K] in f32, the weight static [V, K]
+    - a teacher is its tokens, [rows, N] in i32, and its numbers, [rows, N + 5] in f32
+    - the result is [rows] in f32, with a teacher [rows, 2]
     - scale is finite; softcap is not negative
   }];
-  let arguments = (ins AnyType:$x, AnyType:$weight, F32Attr:$scale, F32Attr:$softcap);
+  let arguments = (ins AnyType:$x, AnyType:$weight, Variadic<AnyType>:$teacher,
+                       F32Attr:$scale, F32Attr:$softcap);
   let results = (outs AnyType:$result);
 }
 
 def Dist_LogitSumsOp : Dist_LossOp<"logit_sums"> {
   let summary = "of every row the sum of exp(logit - maximum), and its target's logit";
   let description = [{
-    A target that a rank's part of the vocabulary does not have counts zero.
+    A target that a rank's part of the vocabulary does not have counts zero. With a
+    teacher, whose temperature is T, also: the sums of exp((logit - maximum) / T) over
+    all tokens, and over those that it does not name, relative to their own maximum;
+    and over those that it names, of what its divergence adds up, and of their
+    probabilities, the teacher's or, in reverse, those of the logits (see the body
+    `teacher_statistics`).
 
     **Constraints:**
-    - x, weight, scale and softcap are as for `dist.logit_maximum`
-    - targets are [rows] in i32, the maximum is [rows] in f32; the result is [rows, 2] in f32
+    - x, weight, the teacher, scale and softcap are as for `dist.logit_maximum`
+    - targets are [rows] in i32, the maximum is that op's; the result is [rows, 2] in f32, with a teacher [rows, 6]
   }];
   let arguments = (ins AnyType:$x, AnyType:$weight, AnyType:$targets, AnyType:$maximum,
-                       F32Attr:$scale, F32Attr:$softcap);
+                       Variadic<AnyType>:$teacher, F32Attr:$scale, F32Attr:$softcap);
   let results = (outs AnyType:$result);
 }
 
 def Dist_LossesOp : Dist_LossOp<"losses"> {
   let summary = "weights * (log(sum) + maximum - target's logit)";
   let description = [{
+    With a teacher the three losses of `model.cross_entropy`.
+
     **Constraints:**
-    - maximum, weights and the result are [rows] in f32, the sums [rows, 2]
+    - weights and the result are [rows] in f32, with a teacher the result [rows, 3]
+    - maximum and sums are as those ops make them; a teacher is its numbers
   }];
-  let arguments = (ins AnyType:$maximum, AnyType:$sums, AnyType:$weights);
+  let arguments = (ins AnyType:$maximum, AnyType:$sums, AnyType:$weights,
+                       Variadic<AnyType>:$teacher);
   let results = (outs AnyType:$result);
 }
 
@@ -414,12 +427,13 @@ def Dist_LossGradientsOp : Dist_LossOp<"loss_gradients"> {
   let summary = "dx and dweight of model.cross_entropy";
   let description = [{
     **Constraints:**
-    - x, weight, targets, scale and softcap are as for `dist.logit_sums`
-    - weights and maximum are [rows] in f32, the sums [rows, 2]
+    - x, weight, targets, the teacher, scale and softcap are as for `dist.logit_sums`
+    - weights are [rows] in f32, maximum and sums as those ops make them
     - dx has x's type, dweight the weight's shape in f32
   }];
   let arguments = (ins AnyType:$x, AnyType:$weight, AnyType:$targets, AnyType:$weights,
-                       AnyType:$maximum, AnyType:$sums, F32Attr:$scale, F32Attr:$softcap);
+                       AnyType:$maximum, AnyType:$sums, Variadic<AnyType>:$teacher,
+                       F32Attr:$scale, F32Attr:$softcap);
   let results = (outs AnyType:$dx, AnyType:$dweight);
 }
 

@@ -492,34 +492,74 @@ template <typename OpT> static LogicalResult verifyLogits(OpT op) {
   return expectNotNegative(op, "softcap", op.getSoftcap());
 }
 
+/// Nothing, or a teacher's tokens and numbers.
+static LogicalResult verifyTeacher(Operation *op, OperandRange teacher) {
+  if (teacher.empty())
+    return success();
+  auto tokens = teacher.size() == 2
+                    ? dyn_cast<StepTensorType>(teacher[0].getType())
+                    : StepTensorType();
+  if (!tokens || tokens.getRank() != 2 || tokens.getDimension(0) != kRows ||
+      tokens.getDimension(1) < 1 || !tokens.getElementType().isInteger(32))
+    return op->emitOpError()
+           << "a teacher is its tokens, [rows, N] in i32, and its numbers";
+  return expectNumbers(op, "the teacher's numbers", teacher[1],
+                       {kRows, tokens.getDimension(1) + kTeacherNumbers});
+}
+
+/// What there is of a row without a teacher, and with one.
+static Shape maximaOf(OperandRange teacher) {
+  return teacher.empty() ? Shape({kRows}) : Shape({kRows, kTeacherMaxima});
+}
+static Shape sumsOf(OperandRange teacher) {
+  return {kRows, teacher.empty() ? 2 : kTeacherSums};
+}
+
 LogicalResult LogitMaximumOp::verify() {
-  if (failed(verifyLogits(*this)))
+  if (failed(verifyLogits(*this)) || failed(verifyTeacher(*this, getTeacher())))
     return failure();
-  return expectNumbers(*this, "the result", getResult(), {kRows});
+  return expectNumbers(*this, "the result", getResult(),
+                       maximaOf(getTeacher()));
 }
 
 LogicalResult LogitSumsOp::verify() {
   if (failed(verifyLogits(*this)) ||
+      failed(verifyTeacher(*this, getTeacher())) ||
       failed(expectIndexRows(*this, getTargets())) ||
-      failed(expectNumbers(*this, "the maximum", getMaximum(), {kRows})))
+      failed(expectNumbers(*this, "the maximum", getMaximum(),
+                           maximaOf(getTeacher()))))
     return failure();
-  return expectNumbers(*this, "the result", getResult(), {kRows, 2});
+  return expectNumbers(*this, "the result", getResult(), sumsOf(getTeacher()));
 }
 
 LogicalResult LossesOp::verify() {
-  if (failed(expectNumbers(*this, "the maximum", getMaximum(), {kRows})) ||
-      failed(expectNumbers(*this, "sums", getSums(), {kRows, 2})) ||
+  if (failed(expectNumbers(*this, "the maximum", getMaximum(),
+                           maximaOf(getTeacher()))) ||
+      failed(expectNumbers(*this, "sums", getSums(), sumsOf(getTeacher()))) ||
       failed(expectNumbers(*this, "weights", getWeights(), {kRows})))
     return failure();
-  return expectNumbers(*this, "the result", getResult(), {kRows});
+  if (getTeacher().empty())
+    return expectNumbers(*this, "the result", getResult(), {kRows});
+  auto numbers = getTeacher().size() == 1
+                     ? dyn_cast<StepTensorType>(getTeacher()[0].getType())
+                     : StepTensorType();
+  if (!numbers || numbers.getRank() != 2 || numbers.getDimension(0) != kRows ||
+      numbers.getDimension(1) <= kTeacherNumbers ||
+      !numbers.getElementType().isF32())
+    return emitOpError() << "a teacher is its numbers, [rows, N + "
+                         << kTeacherNumbers << "] in f32";
+  return expectNumbers(*this, "the result", getResult(),
+                       {kRows, kTeacherLosses});
 }
 
 LogicalResult LossGradientsOp::verify() {
   if (failed(verifyLogits(*this)) ||
       failed(expectIndexRows(*this, getTargets())) ||
+      failed(verifyTeacher(*this, getTeacher())) ||
       failed(expectNumbers(*this, "weights", getWeights(), {kRows})) ||
-      failed(expectNumbers(*this, "the maximum", getMaximum(), {kRows})) ||
-      failed(expectNumbers(*this, "sums", getSums(), {kRows, 2})))
+      failed(expectNumbers(*this, "the maximum", getMaximum(),
+                           maximaOf(getTeacher()))) ||
+      failed(expectNumbers(*this, "sums", getSums(), sumsOf(getTeacher()))))
     return failure();
   if (getDx().getType() != getX().getType())
     return emitOpError() << "dx is " << getDx().getType() << ", expected "

@@ -315,6 +315,7 @@ int64_t CrossEntropyOp::getProductFlops() {
 
 /// Where something is made of the losses, the same op, of which rows count by
 /// the gradient for them. Both kinds of adjoints write it, and are one then.
+/// Nothing is made of those that have a teacher.
 static CrossEntropyOp weighed(CrossEntropyOp op, Adjoint &adjoint,
                               Value gradient) {
   Value weights = adjoint.value(op.getWeights());
@@ -322,7 +323,7 @@ static CrossEntropyOp weighed(CrossEntropyOp op, Adjoint &adjoint,
       adjoint, op->getResultTypes(), adjoint.value(op.getX()),
       adjoint.value(op.getWeight()), adjoint.value(op.getTargets()),
       create<WeighRowsOp>(adjoint, typeOf(weights), weights, gradient),
-      op.getScaleAttr(), op.getSoftcapAttr());
+      /*teacher=*/ValueRange(), op.getScaleAttr(), op.getSoftcapAttr());
 }
 
 void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {

@@ -73,6 +73,19 @@ constexpr int64_t kPreferenceLosses = 7;
 /// What the runtime says of a pair in its first row: its weight, beta, and the
 /// reference's log-probabilities of both answers.
 constexpr int64_t kPreferenceNumbers = 4;
+/// What a loss with a teacher says of each row: all of it, the divergence from
+/// the teacher, and the cross-entropy.
+constexpr int64_t kTeacherLosses = 3;
+/// What the runtime says of a teacher's row before the probabilities of tokens:
+/// the factors of the divergence and of the cross-entropy, the inverse of the
+/// temperature, the logarithm of the probability of all other tokens, and
+/// whether the divergence is that of the teacher from the model.
+constexpr int64_t kTeacherNumbers = 5;
+/// What ranks with parts of the vocabulary find out of a row for such a loss:
+/// maxima of all logits and of those that the teacher does not name, and sums.
+constexpr int64_t kTeacherMaxima = 2;
+constexpr int64_t kTeacherSums = 6;
+
 /// A program's attribute: the factor by which its config adds the loss that
 /// balances experts, in training.
 constexpr char kBalanceLoss[] = "model.balance_loss";

@@ -264,7 +264,7 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
 
     **Constraints:**
     - `max_seq` is at least 1 and at most 2^24
-    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`, and perhaps `!model.tensor<rows x 4 x f32>`, the preferences; of a batch four of them, the pages, and `outputs x 28 x i32` and a vector of i32 for `model.sample`
+    - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`, and perhaps `!model.tensor<rows x 4 x f32>`, the preferences, or `!model.tensor<rows x N x i32>` and `!model.tensor<rows x (N + 5) x f32>`, a teacher, N at least 1; of a batch four of them, the pages, and `outputs x 28 x i32` and a vector of i32 for `model.sample`
     - a batch is at least 1, at most 65536, and does not train
     - `inputs` is bf16; a program that trains has none
     - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training
@@ -300,7 +300,7 @@ def Model_ReturnOp : Model_Op<"return", [Pure, Terminator, HasParent<"ProgramOp"
   let summary = "ends a program with its logits, or its losses";
   let description = [{
     **Constraints:**
-    - the first operand is `!model.tensor<outputs x V x f32>`, in training `!model.tensor<rows x f32>`, or `!model.tensor<rows x 4 x f32>`, as `model.router_loss` makes it, or `!model.tensor<rows x 7 x f32>`, as `model.preference_loss` does
+    - the first operand is `!model.tensor<outputs x V x f32>`, in training `!model.tensor<rows x f32>`, or `!model.tensor<rows x 4 x f32>`, as `model.router_loss` makes it, or `!model.tensor<rows x 7 x f32>`, as `model.preference_loss` does, or `!model.tensor<rows x 3 x f32>`, as `model.cross_entropy` does with a teacher
     - a batch has a second one, made by `model.sample`, and may have a third, `!model.tensor<rows x K x f32>`: hidden states that the runtime reads; others have none
   }];
   let arguments = (ins Variadic<Model_TensorType>:$operands);

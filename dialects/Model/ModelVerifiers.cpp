@@ -40,15 +40,27 @@ LogicalResult ProgramOp::verify() {
   if (getTraining()) {
     auto weights = tokens.withElementType(Float32Type::get(getContext()));
     auto preferences = weights.withShape({kRows, kPreferenceNumbers});
-    if (block.getArgumentTypes() !=
-            TypeRange({tokens, tokens, tokens, weights}) &&
-        block.getArgumentTypes() !=
-            TypeRange({tokens, tokens, tokens, weights, preferences}))
+    SmallVector<Type> types = {tokens, tokens, tokens, weights};
+    if (block.getNumArguments() == types.size() + 1)
+      types.push_back(preferences);
+    if (block.getNumArguments() == types.size() + 2) {
+      auto named = dyn_cast<StepTensorType>(block.getArgument(4).getType());
+      // Else no type is the right one.
+      int64_t count =
+          named && named.getRank() == 2 ? named.getDimension(1) : int64_t(0);
+      if (count > 0)
+        types.append({tokens.withShape({kRows, count}),
+                      weights.withShape({kRows, count + kTeacherNumbers})});
+    }
+    if (block.getArgumentTypes() != TypeRange(types))
       return emitOpError() << "the body takes tokens, positions and targets of "
                               "type "
                            << tokens << ", weights of type " << weights
                            << ", and perhaps preferences of type "
-                           << preferences;
+                           << preferences
+                           << ", or a teacher's tokens [rows, N] in i32 and "
+                              "numbers [rows, N + "
+                           << kTeacherNumbers << "] in f32";
     return success();
   }
   if (std::optional<uint64_t> sequences = getBatch()) {
@@ -140,7 +152,8 @@ LogicalResult ReturnOp::verify() {
   if (training) {
     ArrayRef<int64_t> losses = shapeOf(getOperand(0));
     bool hasParts = losses == ArrayRef<int64_t>({kRows, kRouterLosses}) ||
-                    losses == ArrayRef<int64_t>({kRows, kPreferenceLosses});
+                    losses == ArrayRef<int64_t>({kRows, kPreferenceLosses}) ||
+                    losses == ArrayRef<int64_t>({kRows, kTeacherLosses});
     if (!hasParts &&
         failed(expectShape(*this, "the loss", getOperand(0), {kRows})))
       return failure();

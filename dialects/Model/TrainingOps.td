@@ -51,14 +51,27 @@ def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_Parameter
     them: a frozen weight's dx is multiplied by it, and of another one logits are
     made again, in a second op whose weights are multiplied by it.
 
+    With a teacher (Hinton et al., "Distilling the Knowledge in a Neural Network", 2015)
+    there are, for each row, the N likeliest tokens of another model, ascending, and
+    N + 5 numbers: `b, c, 1 / T, log(rest), reverse`, and the logarithms of the
+    probabilities p that the teacher gives these tokens at temperature T; `rest` is the
+    probability of all others together. Places without a token hold one that is not below
+    the vocabulary. With q the softmax of `l / T`, and the tokens that the teacher does not
+    name taken for one, `divergence[r]` is the Kullback-Leibler divergence KL(p || q), or
+    KL(q || p) where `reverse` is not 0. The loss is three numbers,
+    `weights[r] * {b * divergence + c * entropy, divergence, entropy}`, with `entropy` as
+    above, and the gradients are those of the first.
+
     **Constraints:**
     - x is `rows x K x f32`; the weight is static [vocabulary, K]
     - targets are `rows x i32`, weights `rows x f32`
-    - the loss is `rows x f32`, dx has x's type, dweight is [vocabulary, K] in f32
+    - a teacher is two values, `rows x N x i32` and `rows x (N + 5) x f32`, with N at least 1 and at most the vocabulary
+    - the loss is `rows x f32`, with a teacher `rows x 3 x f32`, dx has x's type, dweight is [vocabulary, K] in f32
     - scale is finite; softcap is not negative
   }];
   let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
                        Model_TensorType:$targets, Model_TensorType:$weights,
+                       Variadic<Model_TensorType>:$teacher,
                        DefaultValuedAttr<F32Attr, "1.0f">:$scale,
                        DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Model_TensorType:$loss, Model_TensorType:$dx, Model_TensorType:$dweight);

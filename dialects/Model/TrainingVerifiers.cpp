@@ -40,6 +40,24 @@ LogicalResult SequenceAttentionOp::verify() {
                      {kRows, shapeOf(getQ())[1], shapeOf(getV())[2]});
 }
 
+/// A teacher's tokens and numbers, of at most the vocabulary's tokens.
+static LogicalResult verifyTeacher(CrossEntropyOp op, int64_t vocabulary) {
+  if (op.getTeacher().empty())
+    return success();
+  if (op.getTeacher().size() != 2)
+    return op.emitOpError() << "a teacher is " << op.getTeacher().size()
+                            << " values, expected its tokens and its numbers";
+  Value tokens = op.getTeacher()[0];
+  ArrayRef<int64_t> shape = shapeOf(tokens);
+  if (shape.size() != 2 || shape[0] != kRows || shape[1] < 1 ||
+      shape[1] > vocabulary || !typeOf(tokens).getElementType().isInteger(32))
+    return op.emitOpError()
+           << "the teacher's tokens are " << tokens.getType()
+           << ", expected [rows, N] in i32 with N from 1 to " << vocabulary;
+  return expectValue(op, "the teacher's numbers", op.getTeacher()[1],
+                     {kRows, shape[1] + kTeacherNumbers});
+}
+
 LogicalResult CrossEntropyOp::verify() {
   if (failed(expectRowsByWidth(*this, getX())) ||
       failed(expectRank(*this, "the weight", getWeight(), 2)) ||
@@ -54,7 +72,11 @@ LogicalResult CrossEntropyOp::verify() {
       failed(expectValue(*this, "weights", getWeights(), {kRows})) ||
       failed(expectFinite(*this, "scale", getScale())) ||
       failed(expectNotNegative(*this, "softcap", getSoftcap())) ||
-      failed(expectValue(*this, "the loss", getLoss(), {kRows})) ||
+      failed(verifyTeacher(*this, weight[0])) ||
+      failed(expectValue(*this, "the loss", getLoss(),
+                         getTeacher().empty()
+                             ? Shape({kRows})
+                             : Shape({kRows, kTeacherLosses}))) ||
       failed(expectTypeOf(*this, "dx", getDx(), "x", getX())))
     return failure();
   return expectValue(*this, "dweight", getDweight(), weight);

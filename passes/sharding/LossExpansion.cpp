@@ -62,6 +62,7 @@ struct Statistics {
   bool areOf(CrossEntropyOp op) {
     return sums.getX() == op.getX() && sums.getWeight() == op.getWeight() &&
            sums.getTargets() == op.getTargets() &&
+           sums.getTeacher() == op.getTeacher() &&
            sums.getScaleAttr() == op.getScaleAttr() &&
            sums.getSoftcapAttr() == op.getSoftcapAttr();
   }
@@ -74,24 +75,35 @@ static LogicalResult expand(CrossEntropyOp op, MeshOp mesh,
   SmallVector<PlacementAttr> read = readPlacements(op);
   PlacementAttr x = read[0], weight = read[1], targets = read[2],
                 weights = read[3];
+  // Of a teacher; nothing without one.
+  auto withTeacher = [&](ArrayRef<PlacementAttr> own) {
+    SmallVector<PlacementAttr> all(own);
+    all.append(read.begin() + 4, read.end());
+    return all;
+  };
+  const bool hasTeacher = !op.getTeacher().empty();
   OpBuilder builder(op);
   Location location = op.getLoc();
-  auto rows = cast<StepTensorType>(op.getLoss().getType());
+  auto rows = cast<StepTensorType>(op.getWeights().getType());
+  auto numbers = [&](int64_t count) { return rows.withShape({kRows, count}); };
   // Rows that count otherwise have the same logits.
   auto *found =
       llvm::find_if(known, [&](Statistics &one) { return one.areOf(op); });
   if (found == known.end()) {
     auto maximum = builder.create<LogitMaximumOp>(
-        location, rows, op.getX(), op.getWeight(), op.getScaleAttr(),
+        location, hasTeacher ? numbers(kTeacherMaxima) : rows, op.getX(),
+        op.getWeight(), op.getTeacher(), op.getScaleAttr(),
         op.getSoftcapAttr());
-    if (failed(annotate(maximum, {x, weight}, {}, mesh)))
+    if (failed(annotate(maximum, withTeacher({x, weight}), {}, mesh)))
       return failure();
     auto sums = builder.create<LogitSumsOp>(
-        location, rows.withShape({kRows, 2}), op.getX(), op.getWeight(),
-        op.getTargets(), maximum, op.getScaleAttr(), op.getSoftcapAttr());
-    if (failed(annotate(
-            sums, {x, weight, targets, dist::placementOf(maximum.getResult())},
-            {}, mesh)))
+        location, numbers(hasTeacher ? kTeacherSums : 2), op.getX(),
+        op.getWeight(), op.getTargets(), maximum, op.getTeacher(),
+        op.getScaleAttr(), op.getSoftcapAttr());
+    if (failed(annotate(sums,
+                        withTeacher({x, weight, targets,
+                                     dist::placementOf(maximum.getResult())}),
+                        {}, mesh)))
       return failure();
     known.push_back({maximum, sums});
     found = std::prev(known.end());
@@ -100,19 +112,24 @@ static LogicalResult expand(CrossEntropyOp op, MeshOp mesh,
   PlacementAttr row = dist::placementOf(maximum.getResult()),
                 pair = dist::placementOf(sums.getResult());
   if (!op.getLoss().use_empty()) {
-    auto losses = builder.create<LossesOp>(location, rows, maximum, sums,
-                                           op.getWeights());
-    if (failed(annotate(losses, {row, pair, weights},
-                        dist::placementOf(op.getLoss()), mesh)))
+    // Only its numbers.
+    auto losses = builder.create<LossesOp>(
+        location, op.getLoss().getType(), maximum, sums, op.getWeights(),
+        op.getTeacher().drop_front(hasTeacher ? 1 : 0));
+    SmallVector<PlacementAttr> placements = {row, pair, weights};
+    if (hasTeacher)
+      placements.push_back(read.back());
+    if (failed(annotate(losses, placements, dist::placementOf(op.getLoss()),
+                        mesh)))
       return failure();
     op.getLoss().replaceAllUsesWith(losses);
   }
   auto gradients = builder.create<LossGradientsOp>(
       location, TypeRange({op.getDx().getType(), op.getDweight().getType()}),
       op.getX(), op.getWeight(), op.getTargets(), op.getWeights(), maximum,
-      sums, op.getScaleAttr(), op.getSoftcapAttr());
+      sums, op.getTeacher(), op.getScaleAttr(), op.getSoftcapAttr());
   if (failed(annotate(
-          gradients, {x, weight, targets, weights, row, pair},
+          gradients, withTeacher({x, weight, targets, weights, row, pair}),
           {dist::placementOf(op.getDx()), dist::placementOf(op.getDweight())},
           mesh)))
     return failure();

@@ -251,3 +251,10 @@ void LogitParts::tileWeightGradient(const LogitPart &part, Trainable &target) {
                   {part.rows - part.again, part.end - part.first - part.again}),
               adds, phase.scratch(0)});
 }
+
+void tasks::appendTeacherTokens(ValueRange teacher, PhaseBuilder &phase,
+                                SmallVectorImpl<Attribute> &operands) {
+  if (!teacher.empty())
+    operands.push_back(
+        phase.integer(model::typeOf(teacher.front()).getDimension(1)));
+}

@@ -82,6 +82,10 @@ private:
   bool isFirst = true;
 };
 
+/// What bodies take where a teacher names tokens: how many of a row.
+void appendTeacherTokens(mlir::ValueRange teacher, PhaseBuilder &phase,
+                         llvm::SmallVectorImpl<mlir::Attribute> &operands);
+
 } // namespace baton::tasks
 
 #endif // BATON_PASSES_TILING_LOGITPARTS_H

@@ -386,6 +386,9 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
           builder.getStrArrayAttr({"loss", "rewards/chosen", "rewards/rejected",
                                    "rewards/margins", "rewards/accuracies",
                                    "logps/chosen", "logps/rejected"}));
+    if (Training::countLosses(model) == model::kTeacherLosses)
+      program->setAttr("event.losses",
+                       builder.getStrArrayAttr({"loss", "kl", "nll"}));
     if (Attribute recompute = model->getAttr("model.recompute"))
       program->setAttr("event.recompute", recompute);
     if (Attribute adapter = model->getAttr(model::kAdapter))

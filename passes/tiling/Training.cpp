@@ -116,10 +116,13 @@ Training::Training(Tiler &tiler, model::ProgramOp model,
     return view;
   };
   Block &block = model.getBody().front();
-  for (auto [name, argument] :
-       llvm::zip(ArrayRef<StringRef>{"tokens", "positions", "targets",
-                                     "target_weights", "preferences"},
-                 block.getArguments()))
+  SmallVector<StringRef> given = {"tokens", "positions", "targets",
+                                  "target_weights"};
+  if (block.getNumArguments() == given.size() + 1)
+    given.push_back("preferences");
+  else
+    given.append({"teacher_tokens", "teacher_numbers"});
+  for (auto [name, argument] : llvm::zip(given, block.getArguments()))
     tiler.views[argument] = provided(name, typeOf(argument));
   auto vector = [&](int64_t count, Type element) {
     return model::StepTensorType::get(plan.context(), {count}, element);
@@ -428,6 +431,8 @@ int64_t Training::countLosses(model::ProgramOp model) {
   model.walk([&](model::RouterLossOp) { losses = model::kRouterLosses; });
   model.walk(
       [&](model::PreferenceLossOp) { losses = model::kPreferenceLosses; });
+  if (model.getTraining() && model.getBody().getNumArguments() == 6)
+    losses = model::kTeacherLosses;
   return losses;
 }
 

@@ -48,6 +48,14 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
       %losses, %gradient = model.preference_loss %loss, %weights, %preferences
       model.return %losses
     ```
+    With `teacher-tokens` losses are divergences from what another model says of each
+    row; of a smaller vocabulary there are as many tokens as that has:
+    ```mlir
+    ^bb0(%tokens, %positions, %targets, %weights, %named: !model.tensor<rows x 64 x i32>, %numbers: !model.tensor<rows x 69 x f32>):
+      ...
+      %losses, %dx, %dw = model.cross_entropy %x, %w, %targets, %weights, %named, %numbers
+      model.return %losses
+    ```
 
     Refused: attention over what is no state as it is, products that sum over
     positions of which no mask hides other sequences, linears that have norms or
@@ -55,6 +63,7 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"preferences", "preferences", "bool", "false", "Losses of pairs of answers">,
+    Option<"teacherTokens", "teacher-tokens", "int64_t", "0", "Losses are divergences from a teacher, which names so many tokens of a row; 0: without one">,
   ];
 }
 

@@ -68,6 +68,11 @@ LogicalResult Adder::check() {
               "(--loss=dpo); --router-aux-loss=0 leaves out the one that the "
               "config asks for";
   loss = end.getOperand(0).getDefiningOp<CrossEntropyOp>();
+  if (loss && !loss.getTeacher().empty())
+    return end.emitOpError()
+           << "gets no losses of routers: its loss has a teacher "
+              "(--loss=distill); --router-aux-loss=0 leaves out the one that "
+              "the config asks for";
   if (!loss)
     return end.emitOpError() << "gets no losses of routers: it returns other "
                                 "losses than those of a model.cross_entropy";

@@ -20,13 +20,15 @@ namespace {
 /// Rewrites one program.
 class Former {
 public:
-  Former(ProgramOp program, bool prefers)
-      : program(program), prefers(prefers), rewriter(program.getContext()) {}
+  Former(ProgramOp program, bool prefers, int64_t teacherTokens)
+      : program(program), prefers(prefers), teacherTokens(teacherTokens),
+        rewriter(program.getContext()) {}
 
   LogicalResult run();
 
 private:
   void addArguments();
+  SmallVector<Value> addTeacher(int64_t vocabulary);
   void seeAllRows();
   void separateExpertGates();
   Value rowsOfState(Value state);
@@ -37,6 +39,8 @@ private:
   ProgramOp program;
   /// Whether losses are of pairs of answers.
   const bool prefers;
+  /// Most tokens that a teacher names in a row; 0 without one.
+  const int64_t teacherTokens;
   IRRewriter rewriter;
   Value tokens, positions, targets, weights, preferences;
 };
@@ -56,6 +60,18 @@ void Former::addArguments() {
     preferences = block.addArgument(
         typeOf(weights).withShape({kRows, kPreferenceNumbers}), location);
   program.setTraining(true);
+}
+
+/// What a teacher says of the step's rows. More tokens than there are it names
+/// nowhere.
+SmallVector<Value> Former::addTeacher(int64_t vocabulary) {
+  Block &block = program.getBody().front();
+  Location location = program.getLoc();
+  int64_t count = std::min(teacherTokens, vocabulary);
+  return {block.addArgument(typeOf(tokens).withShape({kRows, count}), location),
+          block.addArgument(
+              typeOf(weights).withShape({kRows, count + kTeacherNumbers}),
+              location)};
 }
 
 /// All rows have losses, not the last ones alone.
@@ -199,11 +215,17 @@ LogicalResult Former::returnLoss() {
                                 "bias makes the logits";
   rewriter.setInsertionPoint(end);
   StepTensorType weight = typeOf(linear.getWeight());
+  SmallVector<Value> teacher;
+  if (teacherTokens)
+    teacher = addTeacher(weight.getDimension(0));
+  StepTensorType losses = typeOf(weights);
+  if (teacherTokens)
+    losses = losses.withShape({kRows, kTeacherLosses});
   auto loss = rewriter.create<CrossEntropyOp>(
       linear.getLoc(),
-      TypeRange({weights.getType(), linear.getX().getType(),
+      TypeRange({losses, linear.getX().getType(),
                  weight.withElementType(rewriter.getF32Type())}),
-      linear.getX(), linear.getWeight(), targets, weights,
+      linear.getX(), linear.getWeight(), targets, weights, teacher,
       rewriter.getF32FloatAttr(scale), rewriter.getF32FloatAttr(softcap));
   end.getOperandsMutable().assign(loss.getLoss());
   if (prefers) {
@@ -251,9 +273,14 @@ struct TrainingForm : baton::training::impl::TrainingFormBase<TrainingForm> {
                                    "is not of pairs of answers";
           return signalPassFailure();
         }
+        if (teacherTokens && program.getBody().getNumArguments() != 6) {
+          program.emitOpError() << "is in training form already, and its loss "
+                                   "has no teacher";
+          return signalPassFailure();
+        }
         continue;
       }
-      if (failed(Former(program, preferences).run()))
+      if (failed(Former(program, preferences, teacherTokens).run()))
         return signalPassFailure();
     }
   }

@@ -185,32 +185,28 @@ void DocumentBatches::fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
         weight, tokens, targets, positions, weights);
 }
 
-void DocumentBatches::add_pairs(uint64_t row,
-                                std::span<const uint32_t> sequence,
-                                float weight,
-                                std::vector<PairOfBatch> &pairs) const {
+void DocumentBatches::place(uint64_t row, std::span<const uint32_t> sequence,
+                            float weight,
+                            std::vector<PlacedDocument> &placed) const {
   uint64_t begin = row * batch.length;
   for (uint32_t document : sequence) {
-    pairs.push_back({begin, document, weight});
+    placed.push_back({begin, document, weight});
     begin += documents.rows(document);
   }
 }
 
-std::vector<PairOfBatch>
-DocumentBatches::pairs(uint64_t step, uint64_t microbatch, Place part) const {
-  std::vector<PairOfBatch> result;
-  if (!documents.has_pairs())
-    return result;
+std::vector<PlacedDocument>
+DocumentBatches::placed(uint64_t step, uint64_t microbatch, Place part) const {
+  std::vector<PlacedDocument> result;
   const uint64_t first = first_sequence(step);
   uint64_t count = 0;
   for (uint64_t i = 0; i < batch.sequences_per_step(); ++i)
     count += sequence(first + i).size();
   const uint64_t rows = batch.rows / part.count;
   for (uint64_t row = 0; row < rows; ++row)
-    add_pairs(
-        row,
-        sequence(first + microbatch * batch.rows + part.index * rows + row),
-        1 / static_cast<float>(count), result);
+    place(row,
+          sequence(first + microbatch * batch.rows + part.index * rows + row),
+          1 / static_cast<float>(count), result);
   return result;
 }
 
@@ -241,17 +237,15 @@ void DocumentBatches::fill_validation(uint64_t number, int32_t *tokens,
   }
 }
 
-std::vector<PairOfBatch> DocumentBatches::validation_pairs(uint64_t number,
-                                                           Place part) const {
-  std::vector<PairOfBatch> result;
-  if (!documents.has_pairs())
-    return result;
+std::vector<PlacedDocument>
+DocumentBatches::placed_validation(uint64_t number, Place part) const {
+  std::vector<PlacedDocument> result;
   const uint64_t rows = batch.rows / part.count;
   const float weight = 1 / static_cast<float>(validation.documents.size());
   for (uint64_t row = 0; row < rows; ++row) {
     const uint64_t place = number * batch.rows + part.index * rows + row;
     if (place < validation.size())
-      add_pairs(row, validation.sequence(place), weight, result);
+      this->place(row, validation.sequence(place), weight, result);
   }
   return result;
 }

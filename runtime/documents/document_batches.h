@@ -73,23 +73,23 @@ public:
   void fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
             int32_t *targets, int32_t *positions, float *weights,
             Place part = {}) const override;
-  std::vector<PairOfBatch> pairs(uint64_t step, uint64_t microbatch,
-                                 Place part = {}) const override;
+  std::vector<PlacedDocument> placed(uint64_t step, uint64_t microbatch,
+                                     Place part = {}) const override;
   uint64_t validation_batches() const override;
   void fill_validation(uint64_t number, int32_t *tokens, int32_t *targets,
                        int32_t *positions, float *weights,
                        Place part = {}) const override;
-  std::vector<PairOfBatch> validation_pairs(uint64_t number,
-                                            Place part = {}) const override;
+  std::vector<PlacedDocument> placed_validation(uint64_t number,
+                                                Place part = {}) const override;
   uint64_t validation_targets() const override;
 
 private:
   PackedDocuments packed(std::span<const uint32_t> order) const;
   /// The documents of a sequence of the run.
   std::vector<uint32_t> sequence(uint64_t number) const;
-  /// Appends the pairs of a sequence.
-  void add_pairs(uint64_t row, std::span<const uint32_t> sequence, float weight,
-                 std::vector<PairOfBatch> &pairs) const;
+  /// Appends the documents of a sequence.
+  void place(uint64_t row, std::span<const uint32_t> sequence, float weight,
+             std::vector<PlacedDocument> &placed) const;
   void fill_row(uint64_t row, std::span<const uint32_t> sequence, float weight,
                 int32_t *tokens, int32_t *targets, int32_t *positions,
                 float *weights) const;

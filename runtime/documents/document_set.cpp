@@ -187,10 +187,8 @@ std::vector<fs::path> find_document_files(const fs::path &path,
   std::error_code ignored;
   if (path.extension() == ".parquet")
     throw Error("--data: " + path.string() +
-                ": Parquet is not read; write it as lines of JSON, in Python: "
-                "pandas.read_parquet(\"" +
-                path.filename().string() +
-                "\").to_json(\"data.jsonl\", orient=\"records\", lines=True)");
+                ": Parquet is not read; tools/parquet-to-jsonl " +
+                path.filename().string() + " writes it as lines of JSON");
   if (!fs::is_directory(path, ignored)) {
     if (path.extension() == ".jsonl")
       return {path};

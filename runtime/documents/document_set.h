@@ -100,6 +100,8 @@ public:
                                  (has_pairs() ? 2 : 1));
   }
   uint32_t targets(uint64_t document) const { return target_counts[document]; }
+  /// Those of all documents.
+  std::span<const uint32_t> targets() const { return target_counts; }
   /// Whether each document is a pair of answers.
   bool has_pairs() const { return chosen.pairs; }
   /// Writes as many elements as there are rows; weights are `weight` or 0, and

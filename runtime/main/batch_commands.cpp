@@ -7,4 +7,5 @@
 extern "C" const baton::BatchCommands baton_all_batch_commands = {
     .batch = baton::batch_command,
     .serve = baton::serve_command,
-    .bench = baton::bench_batches};
+    .bench = baton::bench_batches,
+    .teach = baton::teach_command};

@@ -21,6 +21,7 @@ struct BatchCommands {
   void (*serve)(const Metadata &metadata, const ServeOptions &options);
   /// With `options.batch`.
   void (*bench)(const Metadata &metadata, const BenchOptions &options);
+  void (*teach)(const Metadata &metadata, const TeachOptions &options);
 };
 
 } // namespace baton

@@ -276,6 +276,26 @@ void add_optimizer_options(CLI::App &command, TrainOptions &options) {
                   "held to the reference, which it is as the run begins "
                   "(default: 0.1)")
       ->type_name("X");
+  command
+      .add_option("--teacher", options.teacher,
+                  "Of programs compiled with --loss=distill: the folder that a "
+                  "teacher's command teach has written for the same --data")
+      ->type_name("DIR");
+  command
+      .add_option("--kl", options.kl,
+                  "With --teacher: the factor of the divergence from it, which "
+                  "the square of its temperature multiplies, too (default: 1)")
+      ->type_name("X");
+  command
+      .add_option("--ce", options.ce,
+                  "With --teacher: the factor of the cross-entropy of the "
+                  "data's tokens (default: 0)")
+      ->type_name("X");
+  command
+      .add_option("--divergence", options.divergence,
+                  "With --teacher: forward, KL(teacher || model) (default), or "
+                  "reverse, KL(model || teacher)")
+      ->type_name("WHICH");
 }
 
 void add_state_options(CLI::App &command, TrainOptions &options) {
@@ -844,6 +864,63 @@ void add_score_options(CLI::App &command, BatchCommandOptions &options,
       "--kv-memory 4GiB --json");
 }
 
+void add_teach_options(CLI::App &command, TeachOptions &options,
+                       const std::string &program) {
+  add_run_options(command, options.run,
+                  "The checkpoint's folder, or a GGUF file");
+  command
+      .add_option("--adapter", options.adapter,
+                  "The teacher has the adapter in this PEFT folder, too")
+      ->type_name("DIR");
+  command
+      .add_option("--tokenizer", options.tokenizer,
+                  "The folder whose tokenizer and chat template make tokens of "
+                  "the data, which is the student's (default: --weights)")
+      ->type_name("DIR");
+  add_training_data(command, options.data);
+  command
+      .add_option("--seq", options.sequence,
+                  "Tokens of a sequence of the student's, as train has it "
+                  "(default: as many as the model takes, at most 256)")
+      ->type_name("T")
+      ->check(whole(1));
+  command
+      .add_option("--top-k", options.top_k,
+                  "How many tokens to name at each position, or all, which is "
+                  "the vocabulary")
+      ->type_name("K")
+      ->capture_default_str();
+  add_number(command, "--temperature", options.temperature, "T",
+             "What logits are divided by, the student's, too")
+      ->check(positive());
+  command
+      .add_option("--shard", options.shard,
+                  "How large a file becomes, at least")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  command
+      .add_option("--out", options.out,
+                  "The folder to write. Where it is of the same data and "
+                  "flags, the command goes on")
+      ->type_name("DIR")
+      ->required();
+  add_rank_options(command, options);
+  add_engine_option(command, options);
+  command.add_flag("--dry-run", options.dry_run,
+                   "Only say how much would be written");
+  command.add_flag("--json", options.json, "Print one JSON object");
+  command.footer(
+      "The likeliest tokens at each position of documents' targets, for "
+      "programs that batonc --mode=train\n--loss=distill makes. --data, "
+      "--loss-on, --long-documents and --seq have to be those of train.\n\n"
+      "Examples:\n  " +
+      program +
+      " teach --weights DIR --data chats.jsonl --seq 1024 --out taught\n  " +
+      program +
+      " teach --weights BIG --tokenizer SMALL --data chats.jsonl --seq 1024 "
+      "--top-k 128 --temperature 2 --out taught");
+}
+
 void add_bench_options(CLI::App &command, BenchOptions &options,
                        const std::string &program) {
   add_run_options(command, options.run,
@@ -988,6 +1065,15 @@ public:
         batch_commands("score").batch(this->metadata, score);
       };
     });
+    CLI::App *teaching = application.add_subcommand(
+        "teach", "Write what the model says of documents, for another one to "
+                 "learn; of programs compiled with --max-batch");
+    add_teach_options(*teaching, teach, program);
+    teaching->callback([this] {
+      command = [this] {
+        batch_commands("teach").teach(this->metadata, teach);
+      };
+    });
     CLI::App *serving = application.add_subcommand(
         "serve", "Serve the model over HTTP; of programs compiled with "
                  "--max-batch");
@@ -1043,12 +1129,12 @@ public:
   void run() const {
     bool trains = metadata.json.value("training", nlohmann::json()).is_object();
     if (!command)
-      throw Error(
-          std::string("name a command: ") +
-          (trains ? "train, eval or info"
-                  : "generate, logits, batch, score, serve, bench, calibrate, "
-                    "chat-template or info") +
-          "; try " + application.get_name() + " --help");
+      throw Error(std::string("name a command: ") +
+                  (trains
+                       ? "train, eval or info"
+                       : "generate, logits, batch, score, teach, serve, bench, "
+                         "calibrate, chat-template or info") +
+                  "; try " + application.get_name() + " --help");
     for (CLI::App *named : application.get_subcommands())
       if (named != describing &&
           trains != (named == training || named == evaluating))
@@ -1064,6 +1150,7 @@ private:
   GenerateOptions generate;
   LogitsOptions logits;
   BatchCommandOptions batch, score;
+  TeachOptions teach;
   ServeOptions serve;
   BenchOptions bench;
   CalibrateOptions calibrate;

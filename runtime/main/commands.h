@@ -187,6 +187,12 @@ struct TrainOptions : RankOptions {
   std::optional<std::string> state_memory;
   /// Where the others are; else in the run's folder.
   std::optional<std::string> offload_dir;
+  /// Of losses that have a teacher: its folder, the factors of the divergence
+  /// and of the cross-entropy, and whose divergence from whom; else the usual
+  /// ones.
+  std::optional<std::string> teacher;
+  std::optional<double> kl, ce;
+  std::optional<std::string> divergence;
   uint64_t save_every = 0;
   uint64_t keep = 2;
   /// 0 without; of a run that is resumed, its own.
@@ -205,6 +211,27 @@ struct TrainOptions : RankOptions {
   bool dry_run = false;
 };
 void train_command(const Metadata &metadata, const TrainOptions &options);
+
+struct TeachOptions : RankOptions {
+  RunOptions run;
+  /// A PEFT folder.
+  std::optional<std::string> adapter;
+  /// The folder whose tokenizer and chat template make tokens; else the
+  /// weights'.
+  std::optional<std::string> tokenizer;
+  TrainingDataOptions data;
+  uint64_t sequence = 0;
+  /// "64", or "all" for the vocabulary.
+  std::string top_k = "64";
+  double temperature = 1;
+  /// "256MiB": of a shard.
+  std::string shard = "256MiB";
+  std::string out;
+  bool json = false;
+  /// Only say how much would be written.
+  bool dry_run = false;
+};
+void teach_command(const Metadata &metadata, const TeachOptions &options);
 
 struct EvaluationOptions : RankOptions {
   RunOptions run;

@@ -98,7 +98,8 @@ public:
          std::span<const StageCall> calls, Communicator *communicator)
       : metadata(metadata), batches(batches), tensors(tensors),
         inputs(tensors, batch_place(communicator),
-               failure.preferences ? &*failure.preferences : nullptr),
+               {failure.preferences ? &*failure.preferences : nullptr,
+                failure.distillation}),
         failure(failure), pipeline(Pipeline::parse(metadata.json)),
         calls(calls), steps(calls), communicator(communicator) {}
 

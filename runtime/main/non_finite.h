@@ -35,6 +35,8 @@ struct NonFiniteStep : Error {
   std::vector<std::vector<std::byte>> parameters;
   /// Where losses are of pairs.
   std::optional<Preferences> preferences;
+  /// Where losses have a teacher; the run's.
+  const Distillation *distillation = nullptr;
 };
 
 /// Says which tensor of parameters, under the name that `like` has for it, or

@@ -20,7 +20,7 @@ ReferencePass::ReferencePass(std::span<const TrainingData::Part> parts,
       made(tensors.find(std::string(step_pairs))), place(place),
       // So that nothing overflows that nobody reads.
       say(std::move(say)), none{.beta = 0, .references = {}},
-      inputs(tensors, place, &none) {
+      inputs(tensors, place, {.preferences = &none}) {
   uint64_t count = 0;
   for (const TrainingData::Part &part : parts) {
     count += *part.documents;
@@ -40,8 +40,8 @@ BatonStep ReferencePass::next() {
   return inputs.fill_pairs(*parts[part].batches, number);
 }
 
-std::vector<PairOfBatch> ReferencePass::pairs() const {
-  return parts[part].batches->validation_pairs(number, place);
+std::vector<PlacedDocument> ReferencePass::pairs() const {
+  return parts[part].batches->placed_validation(number, place);
 }
 
 BatonStep ReferencePass::begin(std::span<int32_t>) { return next(); }
@@ -49,7 +49,7 @@ BatonStep ReferencePass::begin(std::span<int32_t>) { return next(); }
 BatonStep ReferencePass::advance(const BatonStep &, const Logits &) {
   tensors.fetch("output");
   const uint64_t columns = made.shape.back();
-  for (const PairOfBatch &pair : pairs()) {
+  for (const PlacedDocument &pair : pairs()) {
     const uint64_t end = (pair.row + 1) * columns;
     // The last two, of both answers.
     for (uint64_t answer = 0; answer < 2; ++answer)

@@ -35,7 +35,7 @@ public:
 
 private:
   BatonStep next();
-  std::vector<PairOfBatch> pairs() const;
+  std::vector<PlacedDocument> pairs() const;
 
   std::span<const TrainingData::Part> parts;
   const TrainingTensors &tensors;

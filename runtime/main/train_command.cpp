@@ -17,8 +17,10 @@
 #include "runtime/main/training_steps.h"
 #include "runtime/main/weights.h"
 #include "runtime/train/references.h"
+#include "runtime/train/teacher.h"
 #include "runtime/train/training_tensors.h"
 #include "runtime/weights/gguf_model.h"
+#include "runtime/weights/message.h"
 
 #include <algorithm>
 #include <cmath>
@@ -203,6 +205,71 @@ void compare_settings(const nlohmann::json &before, const nlohmann::json &now,
                  static_cast<unsigned long long>(step), changed.c_str());
 }
 
+/// How many tokens a teacher may name in a program whose losses have one.
+std::optional<uint64_t> teacher_tokens(const Metadata &metadata) {
+  for (const nlohmann::json &tensor :
+       metadata.json.at("training").at("tensors"))
+    if (tensor.at("name") == "teacher_tokens")
+      return tensor.at("shape").back().get<uint64_t>();
+  return std::nullopt;
+}
+
+/// What a loss that has a teacher is made of, `teacher` being that; nothing of
+/// other losses.
+std::optional<Distillation> distillation_of(const Metadata &metadata,
+                                            const TrainOptions &options,
+                                            const TrainingData &data,
+                                            std::optional<Teacher> &teacher) {
+  const std::optional<uint64_t> most = teacher_tokens(metadata);
+  if (!most) {
+    for (auto [flag, given] :
+         {std::pair{"--teacher", options.teacher.has_value()},
+          {"--kl", options.kl.has_value()},
+          {"--ce", options.ce.has_value()},
+          {"--divergence", options.divergence.has_value()}})
+      if (given)
+        throw Error(std::string(flag) + ": is for losses that have a teacher; "
+                                        "compile with batonc --mode=train "
+                                        "--loss=distill");
+    return std::nullopt;
+  }
+  if (!options.teacher)
+    throw Error("--teacher is missing: this program's loss compares with a "
+                "teacher (--loss=distill); give the folder that the command "
+                "teach has written");
+  const DocumentSet *documents = data.document_set();
+  if (!documents)
+    throw Error("--data: this program's loss compares with a teacher "
+                "(--loss=distill), which speaks of documents; give .jsonl "
+                "files");
+  Distillation result;
+  result.kl = options.kl.value_or(result.kl);
+  result.ce = options.ce.value_or(result.ce);
+  for (auto [flag, value] : {std::pair{"--kl", result.kl}, {"--ce", result.ce}})
+    if (!(value >= 0 && value <= 1000))
+      throw Error(std::string(flag) +
+                  ": expected a number that is not negative, and of at most "
+                  "1000");
+  if (result.kl == 0 && result.ce == 0)
+    throw Error("--kl and --ce are both 0: nothing is minimised");
+  const std::string divergence = options.divergence.value_or("forward");
+  if (divergence != "forward" && divergence != "reverse")
+    throw Error("--divergence: expected forward or reverse, not " +
+                quote_name(divergence));
+  result.reverse = divergence == "reverse";
+  teacher = Teacher::open(*options.teacher, documents->hash(),
+                          documents->targets(), metadata.vocabulary);
+  if (teacher->top_k() > *most)
+    throw Error("--teacher: " + *options.teacher + " names " +
+                std::to_string(teacher->top_k()) +
+                " tokens at each position, and this program takes " +
+                std::to_string(*most) +
+                "; compile it with batonc --teacher-top-k=" +
+                std::to_string(teacher->top_k()));
+  result.teacher = &*teacher;
+  return result;
+}
+
 /// Says, before the first step, what of the data is trained with.
 void report(const TrainingData &data, const Batches &batches,
             const TrainOptions &options) {
@@ -280,9 +347,20 @@ void train(const Metadata &metadata, const TrainOptions &options,
   if (beta && !(*beta > 0 && *beta <= 1000))
     throw Error("--dpo-beta: expected a number above 0 and of at most 1000");
 
+  std::optional<Teacher> teacher;
+  const std::optional<Distillation> distillation =
+      distillation_of(metadata, options, data, teacher);
+
   nlohmann::json settings = run_settings(options, optimizer, data.settings());
   if (beta)
     settings["--dpo-beta"] = *beta;
+  if (distillation) {
+    settings["--kl"] = distillation->kl;
+    settings["--ce"] = distillation->ce;
+    settings["--divergence"] = distillation->reverse ? "reverse" : "forward";
+    settings["temperature of --teacher"] = teacher->temperature();
+    settings["tokens of --teacher"] = teacher->top_k();
+  }
   settings["--accumulate"] = shape.accumulation;
   TrainingState state;
   state.seed = options.seed.value_or(0);
@@ -312,9 +390,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
   std::vector<TrainingData::Part> pairs;
   if (beta)
     pairs = data.parts(shape);
-  TrainingRun run = {metadata, options,   folder, adapter, base,
-                     schedule, optimizer, paged,  scale,   *batches,
-                     pairs,    beta,      state,  point};
+  TrainingRun run = {metadata, options,      folder,    adapter, base,
+                     schedule, optimizer,    paged,     scale,   *batches,
+                     pairs,    beta,         distillation, state, point};
   if (ranks.speak())
     report(data, *batches, options);
   ranks.run([&](Communicator *communicator, unsigned workers) {

@@ -11,9 +11,9 @@ namespace baton {
 Trainer::Trainer(const TrainingRun &run, TrainingTensors &tensors,
                  LossScale &scale, std::span<const StageCall> calls,
                  Communicator *communicator, StepResults *results,
-                 const Preferences *preferences)
+                 const Comparison &comparison)
     : run(run), scale(scale), communicator(communicator), results(results),
-      inputs(tensors, batch_place(communicator), preferences),
+      inputs(tensors, batch_place(communicator), comparison),
       numbers(tensors.find("numbers")), calls(calls),
       losses(run.metadata.json, numbers.type) {}
 

@@ -41,11 +41,10 @@ struct StepResults {
 class Trainer : public StepDriver {
 public:
   /// All outlive it. `calls`: what a stage of a pipeline runs in a step.
-  /// `results`: null on ranks that report nothing. `preferences`: where losses
-  /// are of pairs.
+  /// `results`: null on ranks that report nothing.
   Trainer(const TrainingRun &run, TrainingTensors &tensors, LossScale &scale,
           std::span<const StageCall> calls, Communicator *communicator,
-          StepResults *results, const Preferences *preferences);
+          StepResults *results, const Comparison &comparison);
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;

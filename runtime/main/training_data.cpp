@@ -54,7 +54,10 @@ std::optional<int32_t> end_of_bytes(const fs::path &folder,
 
 /// Whether losses of the program are of pairs of answers.
 bool trains_on_pairs(const Metadata &metadata) {
-  return std::ranges::any_of(metadata.json.at("training").at("tensors"),
+  const auto training = metadata.json.find("training");
+  if (training == metadata.json.end() || !training->is_object())
+    return false;
+  return std::ranges::any_of(training->at("tensors"),
                              [](const nlohmann::json &tensor) {
                                return tensor.at("name") == "preferences";
                              });

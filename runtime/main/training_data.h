@@ -41,6 +41,11 @@ public:
                                          const BatchOrigin &origin,
                                          double validation_fraction) const;
 
+  /// Null of a stream.
+  const DocumentSet *document_set() const {
+    return documents ? &*documents : nullptr;
+  }
+
   /// Whether documents are pairs of answers.
   bool has_pairs() const { return documents && documents->has_pairs(); }
 

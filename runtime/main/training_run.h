@@ -12,6 +12,7 @@
 #include "runtime/train/loss_scale.h"
 #include "runtime/train/optimizer_numbers.h"
 #include "runtime/train/run_folder.h"
+#include "runtime/train/teacher.h"
 
 #include <filesystem>
 #include <optional>
@@ -39,6 +40,8 @@ struct TrainingRun {
   /// they count against the reference.
   std::span<const TrainingData::Part> pairs;
   std::optional<double> beta;
+  /// Where losses have a teacher: what it is, and how much it counts.
+  const std::optional<Distillation> &distillation;
   /// Where it begins, and with which checkpoint of its own.
   const TrainingState &state;
   const std::optional<ResumePoint> &point;

@@ -293,6 +293,7 @@ void RankRun::explain(NonFiniteStep &failure) {
   check_finite(failure.what() + std::string(": "));
   failure.parameters = copy_parameters(*tensors);
   failure.preferences = preferences;
+  failure.distillation = run.distillation ? &*run.distillation : nullptr;
 }
 
 void RankRun::check_finite(const std::string &when) {
@@ -357,14 +358,17 @@ void RankRun::steps() {
   if (!communicator || communicator->hears_signals())
     interruptible.emplace(execution->stop);
   find_references();
-  const Preferences *const pairs = preferences ? &*preferences : nullptr;
+  const Comparison comparison = {preferences ? &*preferences : nullptr,
+                                 run.distillation ? &*run.distillation
+                                                  : nullptr};
   Trainer trainer(run, *tensors, scale, execution->calls(), communicator,
-                  results.get(), pairs);
+                  results.get(), comparison);
   trainer.step = run.state.step;
   RunTrace trace(run.metadata, options.run, *execution, communicator);
   MemoryCheck memory(run.metadata, options.run, *execution, communicator);
   Validation validation(run.metadata.json, run.batches, *tensors,
-                        execution->calls(), batch_place(communicator), pairs);
+                        execution->calls(), batch_place(communicator),
+                        comparison);
   while (trainer.step < options.steps) {
     uint64_t save_at =
         next_stop(trainer.step, options.save_every, options.steps);

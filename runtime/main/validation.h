@@ -19,11 +19,11 @@ namespace baton {
 class Validation : public StepDriver {
 public:
   /// All but the description outlive it. `calls`: what a stage of a pipeline
-  /// runs in a step. `preferences`: where losses are of pairs.
+  /// runs in a step.
   Validation(const nlohmann::json &description, const Batches &batches,
              const TrainingTensors &tensors, std::span<const StageCall> calls,
-             Place part = {}, const Preferences *preferences = nullptr)
-      : batches(batches), inputs(tensors, part, preferences), steps(calls),
+             Place part = {}, const Comparison &comparison = {})
+      : batches(batches), inputs(tensors, part, comparison), steps(calls),
         losses(description, tensors.find("target_weights").type) {}
 
   /// Of no meaning when a signal cuts it short.

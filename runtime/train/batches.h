@@ -17,13 +17,15 @@
 
 namespace baton {
 
-/// A pair of answers in a microbatch.
-struct PairOfBatch {
-  /// Its first row; the pair ends where the next one begins.
+/// A document in a microbatch, or a pair of answers.
+struct PlacedDocument {
+  /// Its first row; it ends before the next one, or with the last row that has
+  /// a weight.
   uint64_t row;
-  /// Its number among all pairs.
+  /// Its number among all documents.
   uint32_t number;
-  /// In the loss, which is the mean over the pairs of the step.
+  /// Of a pair of answers in the loss, which is the mean over the pairs of the
+  /// step.
   float weight;
 };
 
@@ -81,9 +83,9 @@ public:
   virtual void fill(uint64_t step, uint64_t microbatch, int32_t *tokens,
                     int32_t *targets, int32_t *positions, float *weights,
                     Place part) const = 0;
-  /// Its pairs, in the order of their rows; none where data are no pairs.
-  virtual std::vector<PairOfBatch> pairs(uint64_t step, uint64_t microbatch,
-                                         Place part) const {
+  /// Its documents, in the order of their rows; none of a stream.
+  virtual std::vector<PlacedDocument> placed(uint64_t step, uint64_t microbatch,
+                                             Place part) const {
     return {};
   }
 
@@ -94,8 +96,8 @@ public:
   virtual void fill_validation(uint64_t number, int32_t *tokens,
                                int32_t *targets, int32_t *positions,
                                float *weights, Place part) const = 0;
-  virtual std::vector<PairOfBatch> validation_pairs(uint64_t number,
-                                                    Place part) const {
+  virtual std::vector<PlacedDocument> placed_validation(uint64_t number,
+                                                        Place part) const {
     return {};
   }
   /// Targets of all of them.

@@ -515,10 +515,14 @@ void TrainingTensors::fetch(std::string_view role) const {
                              tensor.in_storage().size());
 }
 
+const TrainingTensor *TrainingTensors::find_if(const std::string &name) const {
+  const auto found = std::ranges::find(tensors, name, &TrainingTensor::name);
+  return found == tensors.end() ? nullptr : &*found;
+}
+
 const TrainingTensor &TrainingTensors::find(const std::string &name) const {
-  for (const TrainingTensor &tensor : tensors)
-    if (tensor.name == name)
-      return tensor;
+  if (const TrainingTensor *found = find_if(name))
+    return *found;
   throw Error("the compiled program has no tensor " + quote_name(name));
 }
 

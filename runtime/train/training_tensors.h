@@ -132,6 +132,8 @@ public:
   const std::vector<TrainingTensor> &all() const { return tensors; }
   /// The only one of this name; throws Error when there is none.
   const TrainingTensor &find(const std::string &name) const;
+  /// The same, or null.
+  const TrainingTensor *find_if(const std::string &name) const;
 
   /// Parameters by whose they are.
   enum class Of { Model, Adapter };

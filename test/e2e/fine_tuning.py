@@ -1,7 +1,7 @@
 """The commands of docs/fine-tuning.md, as they stand there, one after the other.
 
 Blocks of Python become make.py, which the next commands run. What never ends (serve), and
-what needs packages (pandas), is left out.
+what needs packages (pyarrow), is left out.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from programs import expect
 
 INPUTS = ["docs/fine-tuning.md", "tools/self-distill", "test/golden/gpt2-small/*", "build/lib/baton/merge"]
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-LEFT_OUT = re.compile(r" serve |pandas")
+LEFT_OUT = re.compile(r" serve |parquet-to-jsonl")
 
 
 def test(arguments, scratch):

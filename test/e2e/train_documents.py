@@ -269,7 +269,7 @@ def check_refusals(test):
     parquet = write_lines(test.path("x.parquet"), ["PAR1"])
     both = ["--steps", 1, "--seq", 32, "--batch", 1]
     for flags, words in ((["--data", bad], f"{bad}:2: text: expected a text (--skip-bad-lines"),
-                         (["--data", parquet], "pandas.read_parquet(\"x.parquet\")"),
+                         (["--data", parquet], "tools/parquet-to-jsonl x.parquet"),
                          (["--data", bad + "=0"], "a weight above 0"),
                          (["--data", bad, "--data", text], f"{text} is no .jsonl file"),
                          (["--data", text, "--packing=none"], "--packing: is for documents"),

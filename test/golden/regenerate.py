@@ -4,7 +4,7 @@
     python3 test/golden/regenerate.py --regenerate
 
 creates a virtual environment in test/golden/.venv, installs requirements.txt
-into it, and runs checkpoints.py, gradients.py, adapters.py, preferences.py and
+into it, and runs checkpoints.py, gradients.py, adapters.py, preferences.py, distillation.py and
 tokenizers_golden.py there. Building and testing the project needs neither this script nor its requirements.
 """
 
@@ -57,6 +57,7 @@ def main() -> int:
     subprocess.run([python, HERE / "gradients.py", *arguments.only], check=True)
     subprocess.run([python, HERE / "adapters.py", *arguments.only], check=True)
     subprocess.run([python, HERE / "preferences.py", *arguments.only], check=True)
+    subprocess.run([python, HERE / "distillation.py", *arguments.only], check=True)
     return 0
 
 

@@ -176,8 +176,13 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   app.add_option(
       "--loss", loss.value,
       "--mode=train, what is minimised: cross-entropy (each token by "
-      "itself), or dpo (direct preference optimisation: data are "
-      "pairs of answers, one chosen and one rejected)");
+      "itself), dpo (direct preference optimisation: data are "
+      "pairs of answers, one chosen and one rejected), or distill (divergence "
+      "from what a teacher has said of the data, and cross-entropy)");
+  teacherOption = app.add_option(
+      "--teacher-top-k", teacherTokens,
+      "--loss=distill: of how many tokens a teacher may say the probability at "
+      "each position, or all, which is the vocabulary: 64");
   balanceLossOption = app.add_option(
       "--router-aux-loss", balanceLoss,
       "--mode=train, a mixture of experts: adds so many times the loss that "
@@ -608,6 +613,29 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
       return std::string(balanceLoss > 0 ? "--router-aux-loss"
                                          : "--router-z-loss") +
              " with --loss=dpo is not built yet; leave the flag out";
+  }
+  if (loss.value == "distill") {
+    if (mode.value != "train")
+      return "--loss=distill is for --mode=train";
+    for (const MeshAxis &axis : options.mesh)
+      if (axis.name == kPipelineAxis)
+        return "--loss=distill with --mesh=pp=N is not built yet; ranks along "
+               "dp and tp train with a teacher";
+    if (balanceLoss > 0 || routerZLoss > 0)
+      return std::string(balanceLoss > 0 ? "--router-aux-loss"
+                                         : "--router-z-loss") +
+             " with --loss=distill is not built yet; leave the flag out";
+    options.teacherTokens = 64;
+    if (teacherTokens == "all")
+      options.teacherTokens = 1 << 30;
+    else if (teacherOption->count() &&
+             (llvm::StringRef(teacherTokens)
+                  .getAsInteger(10, options.teacherTokens) ||
+              options.teacherTokens < 1 || options.teacherTokens > 1 << 20))
+      return "--teacher-top-k=" + teacherTokens +
+             ": expected a number from 1 to 1048576, or all";
+  } else if (teacherOption->count()) {
+    return "--teacher-top-k is for --loss=distill";
   }
   for (auto [name, option, value] :
        {std::tuple{"--router-aux-loss", balanceLossOption, balanceLoss},

@@ -97,7 +97,10 @@ private:
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
-  Choice loss{"--loss", "cross-entropy", {"cross-entropy", "dpo"}, {}};
+  Choice loss{
+      "--loss", "cross-entropy", {"cross-entropy", "dpo", "distill"}, {}};
+  CLI::Option *teacherOption = nullptr;
+  std::string teacherTokens;
   CLI::Option *balanceLossOption = nullptr;
   CLI::Option *routerZLossOption = nullptr;
   CLI::Option *routerBiasOption = nullptr;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/library/logits.h"
+#include "codegen/cpu/library/teacher.h"
 
 using namespace baton::cpu;
 
@@ -45,5 +46,34 @@ baton_task_cross_entropy(Real *__restrict loss, int64_t loss_stride,
       const Vector rest = tokens == target ? share - 1.0f : share;
       store(products + first, rest * weight * logit.slope, some);
     });
+  }
+}
+
+BATON_TASK void baton_task_teacher_loss(
+    Real *__restrict loss, int64_t loss_stride, Real *__restrict logits,
+    int64_t logits_stride, const int32_t *__restrict targets,
+    const Real *__restrict weights, const int32_t *__restrict tokens,
+    const Real *__restrict numbers, int64_t rows, int64_t vocabulary,
+    int64_t named, Real scale, Real softcap) {
+  for (int64_t row = 0; row < rows; ++row) {
+    Real *products = logits + row * logits_stride;
+    Real *losses = loss + row * loss_stride;
+    const Real weight = weights[row];
+    if (weight == 0.0f) {
+      losses[0] = losses[1] = losses[2] = 0.0f;
+      for_each_vector(vocabulary,
+                      [&](int64_t first, int64_t some) BATON_INLINE_LAMBDA {
+                        store(products + first, splat(0.0f), some);
+                      });
+      continue;
+    }
+    const Teacher teacher = {tokens + row * named,
+                             numbers + row * (named + teacher_numbers), named,
+                             0, vocabulary};
+    const TeacherSums sums =
+        sums_of(products, teacher, targets[row], scale, softcap);
+    store_losses(losses, loss_of(sums, teacher), teacher, weight);
+    differentiate(products, teacher, sums, targets[row], weight, scale,
+                  softcap);
   }
 }

@@ -11,6 +11,7 @@
 
 #include "codegen/cuda/library/lanes.h"
 #include "codegen/cuda/library/logits.h"
+#include "codegen/cuda/library/teacher.h"
 
 namespace baton::cuda {
 
@@ -63,6 +64,42 @@ BATON_CALLED void baton_task_cross_entropy(float *loss, int64_t loss_stride,
             baton::cuda::exp(logit.value - found.maximum) * found.share_of_one;
         const float rest = column == targets[row] ? share - 1.0f : share;
         return rest * found.weight * logit.slope;
+      });
+}
+
+BATON_CALLED void
+baton_task_teacher_loss(float *loss, int64_t loss_stride, float *logits,
+                        int64_t logits_stride, const int32_t *targets,
+                        const float *weights, const int32_t *tokens,
+                        const float *numbers, int64_t rows, int64_t vocabulary,
+                        int64_t named, float scale, float softcap) {
+  using namespace baton::cuda;
+  auto teacher_of = [&](int64_t row) {
+    return Teacher{tokens + row * named,
+                   numbers + row * (named + teacher_numbers), named, 0,
+                   vocabulary};
+  };
+  for_each_row(
+      logits, logits_stride, rows, vocabulary,
+      [&](int64_t row, int64_t lane) {
+        const Teacher teacher = teacher_of(row);
+        TeacherSums sums;
+        find_all(sums, logits + row * logits_stride, teacher, targets[row],
+                 lane, scale, softcap);
+        // Behind it other lanes may write gradients.
+        __syncwarp();
+        return row_of(sums, loss_of(sums, teacher), teacher, weights[row]);
+      },
+      [&](int64_t row, int64_t column, const TeacherRow &found) {
+        if (column == 0)
+          store_losses(loss + row * loss_stride, found.divergence,
+                       found.entropy, teacher_of(row), found.weight);
+        // A row of weight 0 is 0, whatever it holds.
+        if (found.weight == 0.0f)
+          return 0.0f;
+        return gradient_of(logits[row * logits_stride + column], column,
+                           teacher_of(row), found, targets[row], scale,
+                           softcap);
       });
 }
 

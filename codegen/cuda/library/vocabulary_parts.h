@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/library/lanes.h"
 #include "codegen/cuda/library/logits.h"
+#include "codegen/cuda/library/teacher.h"
 
 namespace baton::cuda {
 
@@ -94,6 +95,90 @@ baton_task_loss_gradients(float *logits, int64_t logits_stride,
             baton::cuda::exp(logit.value - known.maximum) * known.share_of_one;
         const float rest = column == known.target ? share - 1.0f : share;
         return rest * known.weight * logit.slope;
+      });
+}
+
+BATON_CALLED void baton_task_teacher_statistics(
+    float *maximum, int64_t maximum_stride, float *largest,
+    int64_t largest_stride, float *own, int64_t own_stride, const float *logits,
+    int64_t logits_stride, const int32_t *targets, const int32_t *tokens,
+    const float *numbers, const int32_t *place, int64_t rows, int64_t named,
+    float scale, float softcap) {
+  using namespace baton::cuda;
+  for_each_team(rows, [&](int64_t row, int64_t lane, bool is_own) {
+    const Teacher teacher = {tokens + row * named,
+                             numbers + row * (named + teacher_numbers), named,
+                             place[0], place[1]};
+    TeacherSums sums;
+    find_all(sums, logits + row * logits_stride, teacher,
+             static_cast<int64_t>(targets[row]) - place[0], lane, scale,
+             softcap);
+    if (!is_own || lane != 0)
+      return;
+    store_maxima(maximum + row * maximum_stride, sums);
+    store_maxima(largest + row * largest_stride, sums);
+    store_sums(own + row * own_stride, sums);
+  });
+}
+
+BATON_DEVICE void
+baton_task_teacher_sums(float *out, int64_t out_stride, const float *largest,
+                        int64_t largest_stride, const float *own,
+                        int64_t own_stride, const float *maximum,
+                        int64_t maximum_stride, const float *numbers,
+                        int64_t numbers_stride, int64_t rows) {
+  using namespace baton::cuda;
+  for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
+    const Teacher teacher = {nullptr, numbers + row * numbers_stride, 0, 0, 0};
+    store_sums(out + row * out_stride,
+               relative_to(load_sums(largest + row * largest_stride,
+                                     own + row * own_stride),
+                           maximum + row * maximum_stride, teacher));
+  }
+}
+
+BATON_DEVICE void baton_task_teacher_losses(
+    float *loss, int64_t loss_stride, const float *maximum,
+    int64_t maximum_stride, const float *sums, int64_t sums_stride,
+    const float *weights, int64_t weights_stride, const float *numbers,
+    int64_t numbers_stride, int64_t rows) {
+  using namespace baton::cuda;
+  for (int64_t row = baton_thread(); row < rows; row += baton_threads()) {
+    const Teacher teacher = {nullptr, numbers + row * numbers_stride, 0, 0, 0};
+    const TeacherLoss found = loss_of(
+        load_sums(maximum + row * maximum_stride, sums + row * sums_stride),
+        teacher);
+    store_losses(loss + row * loss_stride, found.divergence, found.entropy,
+                 teacher, weights[row * weights_stride]);
+  }
+}
+
+BATON_DEVICE void baton_task_teacher_gradients(
+    float *logits, int64_t logits_stride, const int32_t *targets,
+    const float *weights, const float *maximum, const float *sums,
+    const int32_t *tokens, const float *numbers, const int32_t *place,
+    int64_t rows, int64_t room, int64_t named, float scale, float softcap) {
+  using namespace baton::cuda;
+  auto teacher_of = [&](int64_t row) {
+    return Teacher{tokens + row * named,
+                   numbers + row * (named + teacher_numbers), named, place[0],
+                   place[1]};
+  };
+  for_each_row(
+      logits, logits_stride, rows, room,
+      [&](int64_t row, int64_t) {
+        const Teacher teacher = teacher_of(row);
+        const TeacherSums all = load_sums(maximum + 2 * row, sums + 6 * row);
+        return row_of(all, loss_of(all, teacher), teacher, weights[row]);
+      },
+      [&](int64_t row, int64_t column, const TeacherRow &found) {
+        // A row of weight 0 is 0, whatever it holds, and so is the room.
+        if (found.weight == 0.0f || column >= place[1])
+          return 0.0f;
+        return gradient_of(logits[row * logits_stride + column], column,
+                           teacher_of(row), found,
+                           static_cast<int64_t>(targets[row]) - place[0], scale,
+                           softcap);
       });
 }
 

@@ -9,9 +9,13 @@ using namespace baton::sharding;
 
 void sharding::addCrossEntropy(RuleTable &rules) {
   rules.add<CrossEntropyOp>([](CrossEntropyOp op, RuleWriter &writer) {
-    writer.equation("R k, v k, R, R -> R, R k, v k")
+    // A teacher's tokens are of all of the vocabulary.
+    const bool hasTeacher = !op.getTeacher().empty();
+    writer
+        .equation(hasTeacher ? "R k, v k, R, R, R n, R m -> R l, R k, v k"
+                             : "R k, v k, R, R -> R, R k, v k")
         .sum("R")
-        .replicated("k")
+        .replicated(hasTeacher ? "knml" : "k")
         .expanded("v");
   });
 }

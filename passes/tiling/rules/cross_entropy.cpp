@@ -25,16 +25,21 @@ static LogicalResult tile(model::CrossEntropyOp op, Tiler &tiler,
     dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + "_input_gradient"));
   if (target)
     plan.uniqueName(name + "_weight_gradient");
+  SmallVector<View> inputs = {tiler.viewOf(op.getTargets()),
+                              tiler.viewOf(op.getWeights())};
+  for (Value value : op.getTeacher())
+    inputs.push_back(tiler.viewOf(value));
   for (const LogitPart &part : logits.parts()) {
     logits.tileLogits(part);
     logits.tileRows(
-        part, "", "cross_entropy", {loss},
-        {tiler.viewOf(op.getTargets()), tiler.viewOf(op.getWeights())},
+        part, "", op.getTeacher().empty() ? "cross_entropy" : "teacher_loss",
+        {loss}, inputs,
         [&](PhaseBuilder &phase, Attribute rows,
             SmallVectorImpl<Attribute> &operands) {
-          operands.append({rows, phase.integer(logits.vocabulary()),
-                           phase.real(op.getScale()),
-                           phase.real(op.getSoftcap())});
+          operands.append({rows, phase.integer(logits.vocabulary())});
+          appendTeacherTokens(op.getTeacher(), phase, operands);
+          operands.append(
+              {phase.real(op.getScale()), phase.real(op.getSoftcap())});
         });
     if (dx.buffer)
       logits.tileInputGradient(part, dx);

@@ -25,6 +25,15 @@ static dist::LogitSumsOp sumsOf(dist::LogitMaximumOp op) {
   return {};
 }
 
+/// Views, and behind them those of a teacher.
+static SmallVector<View> withTeacher(ArrayRef<View> views, ValueRange teacher,
+                                     Tiler &tiler) {
+  SmallVector<View> all(views);
+  for (Value value : teacher)
+    all.push_back(tiler.viewOf(value));
+  return all;
+}
+
 static LogicalResult tile(dist::LogitMaximumOp op, Tiler &tiler,
                           Training &training) {
   PlanBuilder &plan = tiler.plan;
@@ -47,14 +56,18 @@ static LogicalResult tile(dist::LogitMaximumOp op, Tiler &tiler,
     return failure();
   for (const LogitPart &part : logits.parts()) {
     logits.tileLogits(part);
-    logits.tileRows(part, "", "logit_statistics", {maximum, largest, own},
-                    {tiler.viewOf(sums.getTargets())},
-                    [&](PhaseBuilder &phase, Attribute rows,
-                        SmallVectorImpl<Attribute> &operands) {
-                      operands.append({tiler.places->read(phase, shard), rows,
-                                       phase.real(op.getScale()),
-                                       phase.real(op.getSoftcap())});
-                    });
+    logits.tileRows(
+        part, "",
+        op.getTeacher().empty() ? "logit_statistics" : "teacher_statistics",
+        {maximum, largest, own},
+        withTeacher({tiler.viewOf(sums.getTargets())}, op.getTeacher(), tiler),
+        [&](PhaseBuilder &phase, Attribute rows,
+            SmallVectorImpl<Attribute> &operands) {
+          operands.append({tiler.places->read(phase, shard), rows});
+          appendTeacherTokens(op.getTeacher(), phase, operands);
+          operands.append(
+              {phase.real(op.getScale()), phase.real(op.getSoftcap())});
+        });
     logits.next();
   }
   tiler.views[op.getResult()] = maximum;
@@ -62,8 +75,8 @@ static LogicalResult tile(dist::LogitMaximumOp op, Tiler &tiler,
   return success();
 }
 
-/// Adds a phase over tiles of rows, whose body takes one number or two of each:
-/// out and the inputs, each a pointer and a stride, and how many rows.
+/// Adds a phase over tiles of rows, whose body takes some numbers of each: out
+/// and the inputs, each a pointer and a stride, and how many rows.
 static LogicalResult tileNumbers(Operation *op, const std::string &name,
                                  StringRef callee, ArrayRef<View> inputs,
                                  Tiler &tiler) {
@@ -89,17 +102,22 @@ static LogicalResult tile(dist::LogitSumsOp op, Tiler &tiler,
     return op.emitOpError() << "cannot be tiled: nothing makes its logits";
   auto [largest, own] = found->second;
   std::string name = plan.uniqueName(nameOf(op) + ".sums");
-  return tileNumbers(op, name, "logit_sums",
-                     {largest, own, tiler.viewOf(op.getMaximum())}, tiler);
+  return tileNumbers(
+      op, name, op.getTeacher().empty() ? "logit_sums" : "teacher_sums",
+      withTeacher({largest, own, tiler.viewOf(op.getMaximum())},
+                  op.getTeacher().take_back(op.getTeacher().size() / 2), tiler),
+      tiler);
 }
 
 static LogicalResult tile(dist::LossesOp op, Tiler &tiler) {
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op));
-  return tileNumbers(op, name, "losses",
-                     {tiler.viewOf(op.getMaximum()), tiler.viewOf(op.getSums()),
-                      tiler.viewOf(op.getWeights())},
-                     tiler);
+  return tileNumbers(
+      op, name, op.getTeacher().empty() ? "losses" : "teacher_losses",
+      withTeacher({tiler.viewOf(op.getMaximum()), tiler.viewOf(op.getSums()),
+                   tiler.viewOf(op.getWeights())},
+                  op.getTeacher(), tiler),
+      tiler);
 }
 
 static LogicalResult tile(dist::LossGradientsOp op, Tiler &tiler,
@@ -125,16 +143,20 @@ static LogicalResult tile(dist::LossGradientsOp op, Tiler &tiler,
        sums = tiler.viewOf(op.getSums());
   for (const LogitPart &part : logits.parts()) {
     logits.tileLogits(part);
-    logits.tileRows(part, "", "loss_gradients", {},
-                    {tiler.viewOf(op.getTargets()),
+    logits.tileRows(
+        part, "",
+        op.getTeacher().empty() ? "loss_gradients" : "teacher_gradients", {},
+        withTeacher({tiler.viewOf(op.getTargets()),
                      tiler.viewOf(op.getWeights()), maximum, sums},
-                    [&](PhaseBuilder &phase, Attribute rows,
-                        SmallVectorImpl<Attribute> &operands) {
-                      operands.append({tiler.places->read(phase, shard), rows,
-                                       phase.integer(logits.vocabulary()),
-                                       phase.real(op.getScale()),
-                                       phase.real(op.getSoftcap())});
-                    });
+                    op.getTeacher(), tiler),
+        [&](PhaseBuilder &phase, Attribute rows,
+            SmallVectorImpl<Attribute> &operands) {
+          operands.append({tiler.places->read(phase, shard), rows,
+                           phase.integer(logits.vocabulary())});
+          appendTeacherTokens(op.getTeacher(), phase, operands);
+          operands.append(
+              {phase.real(op.getScale()), phase.real(op.getSoftcap())});
+        });
     if (dx.buffer)
       logits.tileInputGradient(part, dx);
     if (target)

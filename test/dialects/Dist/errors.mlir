@@ -1016,6 +1016,42 @@ model.program @p max_seq 8 training {
   %w = model.parameter ["w"] : !w
   %x = model.embedding %tokens, %w : (!index, !w) -> !x
   %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  // expected-error @+1 {{'dist.logit_maximum' op a teacher is its tokens, [rows, N] in i32, and its numbers}}
+  %y = dist.logit_maximum %x, %w, %targets {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index) -> !rows
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  // expected-error @+1 {{'dist.logit_maximum' op a teacher is its tokens, [rows, N] in i32, and its numbers}}
+  %y = dist.logit_maximum %x, %w, %targets, %weights {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows) -> !rows
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
   // expected-error @+1 {{'dist.logit_maximum' op the result has 'i32' elements, expected f32}}
   %y = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !index
   model.return %weights : !rows
@@ -1200,6 +1236,25 @@ model.program @p max_seq 8 training {
   %s = dist.logit_sums %x, %w, %targets, %m {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows) -> !two
   // expected-error @+1 {{'dist.losses' op the result has shape [rows, 2], expected [rows]}}
   %y = dist.losses %m, %s, %weights : (!rows, !two, !rows) -> !two
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %s = dist.logit_sums %x, %w, %targets, %m {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows) -> !two
+  // expected-error @+1 {{'dist.losses' op the maximum has shape [rows], expected [rows, 2]}}
+  %y = dist.losses %m, %x, %m, %x : (!rows, !x, !rows, !x) -> !rows
   model.return %weights : !rows
 }
 

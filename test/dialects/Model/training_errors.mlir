@@ -185,6 +185,65 @@
 
 // -----
 
+// cross_entropy: a teacher is two values
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x i32>
+// expected-error @below {{a teacher is 1 values, expected its tokens and its numbers}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// ... rows x N x i32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+// expected-error @below {{the teacher's tokens are '!model.tensor<rows x 4 x f32>', expected [rows, N] in i32 with N from 1 to 16}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 9 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// ... N at most the vocabulary
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 17 x i32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 22 x f32>
+// expected-error @below {{the teacher's tokens are '!model.tensor<rows x 17 x i32>', expected [rows, N] in i32 with N from 1 to 16}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 17 x i32>, !model.tensor<rows x 22 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// ... and rows x (N + 5) x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x i32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+// expected-error @below {{the teacher's numbers has shape [rows, 8], expected [rows, 9]}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>, !model.tensor<rows x 8 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// ... with a teacher the loss is rows x 3 x f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<rows x 4 x i32>
+%v5 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+// expected-error @below {{the loss has shape [rows], expected [rows, 3]}}
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>, !model.tensor<rows x 9 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
 // cross_entropy: scale is finite
 %v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
 %v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>

@@ -353,3 +353,18 @@ model.program @train max_seq 64 training {
   // expected-remark @+1 {{rule: bs ->}}
   model.return %weights : !rows
 }
+
+// A teacher's tokens and numbers are of all of the vocabulary, and come last.
+%named = "test.value"() : () -> !model.tensor<rows x 6 x i32>
+%said = "test.value"() : () -> !model.tensor<rows x 11 x f32>
+%six = "test.value"() : () -> !model.tensor<rows x 6 x f32>
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, bs n, bs m -> bs l, bs k, v k; sum b s; replicated k n m l; expanded v; k=8 v=20 n=6 m=11 l=3}}
+%taught:3 = model.cross_entropy %x, %voc, %idx, %rows, %named, %said : (!x, !voc, !idx, !rows, !model.tensor<rows x 6 x i32>, !model.tensor<rows x 11 x f32>) -> (!model.tensor<rows x 3 x f32>, !x, !voc)
+// expected-remark @+1 {{rule: bs k, v k, bs n, bs m -> bs x; max v; replicated k n m x; k=8 v=20 n=6 m=11 x=2}}
+%maxima = dist.logit_maximum %x, %voc, %named, %said {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !model.tensor<rows x 6 x i32>, !model.tensor<rows x 11 x f32>) -> !two
+// expected-remark @+1 {{rule: bs k, v k, bs, bs x, bs n, bs m -> bs z; sum v; replicated k x n m z; k=8 v=20 x=2 n=6 m=11 z=6}}
+%sixsums = dist.logit_sums %x, %voc, %idx, %two, %named, %said {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !two, !model.tensor<rows x 6 x i32>, !model.tensor<rows x 11 x f32>) -> !model.tensor<rows x 6 x f32>
+// expected-remark @+1 {{rule: bs x, bs z, bs, bs m -> bs l; replicated x z m l; x=2 z=6 m=11 l=3}}
+%three = dist.losses %two, %six, %rows, %said : (!two, !model.tensor<rows x 6 x f32>, !rows, !model.tensor<rows x 11 x f32>) -> !model.tensor<rows x 3 x f32>
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, bs x, bs z, bs n, bs m -> bs k, v k; sum b s v; replicated k x z n m; k=8 v=20 x=2 z=6 n=6 m=11}}
+%taughtdx:2 = dist.loss_gradients %x, %voc, %idx, %rows, %two, %six, %named, %said {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows, !two, !model.tensor<rows x 6 x f32>, !model.tensor<rows x 6 x i32>, !model.tensor<rows x 11 x f32>) -> (!x, !voc)

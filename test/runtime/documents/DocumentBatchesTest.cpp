@@ -252,9 +252,9 @@ TEST_F(DocumentBatchesTest, PairsOfAnswers) {
       set, {.rows = 2, .length = length, .accumulation = 2}, {}, 0.25,
       Packing::Best);
   EXPECT_EQ(batches.validation_documents(), 10u);
-  auto check = [&](const std::vector<PairOfBatch> &pairs, const Rows &rows,
+  auto check = [&](const std::vector<PlacedDocument> &pairs, const Rows &rows,
                    std::vector<uint32_t> &seen, double &weight) {
-    for (const PairOfBatch &pair : pairs) {
+    for (const PlacedDocument &pair : pairs) {
       seen.push_back(pair.number);
       weight += pair.weight;
       EXPECT_EQ(rows.positions[pair.row], 0);
@@ -280,7 +280,7 @@ TEST_F(DocumentBatchesTest, PairsOfAnswers) {
         Rows rows(2 / parts * length);
         batches.fill(0, microbatch, rows.tokens.data(), rows.targets.data(),
                      rows.positions.data(), rows.weights.data(), {part, parts});
-        check(batches.pairs(0, microbatch, {part, parts}), rows, seen, weight);
+        check(batches.placed(0, microbatch, {part, parts}), rows, seen, weight);
       }
     EXPECT_NEAR(weight, 1, 1e-6);
     std::ranges::sort(seen);
@@ -293,7 +293,7 @@ TEST_F(DocumentBatchesTest, PairsOfAnswers) {
     Rows rows(2 * length);
     batches.fill_validation(i, rows.tokens.data(), rows.targets.data(),
                             rows.positions.data(), rows.weights.data());
-    check(batches.validation_pairs(i), rows, seen, weight);
+    check(batches.placed_validation(i), rows, seen, weight);
   }
   std::ranges::sort(seen);
   std::vector<uint32_t> expected(10);
@@ -301,12 +301,6 @@ TEST_F(DocumentBatchesTest, PairsOfAnswers) {
   EXPECT_EQ(seen, expected);
   EXPECT_NEAR(weight, 1, 1e-6);
   expect_contains(data_report_text(data_report(set, batches)), "40 pairs of 1");
-  // Documents are none.
-  const DocumentSet documents = make();
-  EXPECT_TRUE(DocumentBatches(documents, {.rows = 2, .length = length}, {}, 0,
-                              Packing::Best)
-                  .pairs(0, 0)
-                  .empty());
 }
 
 } // namespace

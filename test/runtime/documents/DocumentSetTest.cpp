@@ -183,7 +183,7 @@ TEST_F(DocumentSetTest, WhichFiles) {
   EXPECT_EQ(mixed, 0u);
   write_file(all / "sub" / "x.parquet", "PAR1");
   expect_contains(error_of([&] { find_document_files(all, mixed); }),
-                  "to_json");
+                  "tools/parquet-to-jsonl x.parquet");
 }
 
 } // namespace
