@@ -214,9 +214,9 @@ void Slots::adapt(LinearOp linear) {
                   outputs = typeOf(part.weight.getResult()).getDimension(0);
     // Parameters stand anywhere before their uses.
     ParameterOp weight = part.weight;
-    ParameterOp a = makePairMatrix(rewriter, weight, weight.getLoc(), "lora_A",
+    ParameterOp a = makePairParameter(rewriter, weight, weight.getLoc(), "lora_A",
                                    {most, inputs}, stored),
-                b = makePairMatrix(rewriter, weight, weight.getLoc(), "lora_B",
+                b = makePairParameter(rewriter, weight, weight.getLoc(), "lora_B",
                                    {outputs, most}, stored);
     auto narrow = typeOf(x).withShape({kRows, most});
     Value low =

@@ -278,6 +278,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       for (Operation *user : parameter->getUsers())
         if (!isa<model::LinearOp, model::LinearInputGradientOp,
                  model::EmbeddingOp, model::CrossEntropyOp,
+                 model::AdaptedSquaresOp,
                  dist::LogitMaximumOp, dist::LogitSumsOp,
                  dist::LossGradientsOp>(user)) {
           user->emitOpError() << "cannot be tiled: its weight is quantised, "

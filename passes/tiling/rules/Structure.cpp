@@ -82,6 +82,7 @@ static LogicalResult tile(model::GradientOp op, Tiler &tiler,
                  model::GroupedBiasGradientOp, model::BiasGradientOp,
                  model::EmbeddingGradientOp, model::NormWeightGradientOp,
                  model::CrossEntropyOp, model::HyperScaleGradientOp,
+                 model::MagnitudeGradientOp,
                  model::RouterLoadsOp, dist::LossGradientsOp>(
                  op.getGradient().getDefiningOp())) {
     return op.emitOpError() << "cannot be tiled: no op that sums over rows "
