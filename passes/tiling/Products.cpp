@@ -20,7 +20,7 @@ int64_t tasks::transposedScratch(int64_t columns) {
 }
 
 int64_t tasks::squaresScratch(int64_t columns, int64_t rank) {
-  return sizeof(float) * std::max(8 * columns, 16 * rank);
+  return sizeof(float) * std::max(8 * columns, 80 * rank);
 }
 
 Matrix tasks::readMatrix(PhaseBuilder &phase, const View &view,

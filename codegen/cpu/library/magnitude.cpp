@@ -18,37 +18,49 @@ namespace {
 
 /// Chains of squares, and how many inputs' elements are made at once.
 constexpr int square_chains = 8, elements_together = 4;
+/// Inputs of `down` that are copied together: its rows often lie a multiple of
+/// a page apart, where they would push one another out of the cache.
+constexpr int64_t copied_inputs = 64;
+
+/// What a pair adds to 16 outputs: factor * up, [rank][16], and some inputs of
+/// down, [rank][copied_inputs].
+struct PairPart {
+  const Real *up, *down;
+  int64_t rank;
+};
 
 /// Adds the squares of up to four neighbours' elements of 16 outputs, of which
-/// the first is in chain `chain`. `scaled` is factor * up, [rank][16].
+/// the first is number `input` of those of `pair`.
 template <int Count>
-BATON_INLINE void add_squares(Vector *squares, int chain, const Real *weights,
-                              const Real *scaled, const Real *__restrict down,
-                              int64_t down_stride, int64_t rank) {
+BATON_INLINE void add_squares(Vector *squares, const Real *weights,
+                              PairPart pair, int64_t input) {
   Vector elements[Count];
   BATON_UNROLL
   for (int i = 0; i < Count; ++i)
     elements[i] = load(weights + i * lanes);
-  for (int64_t r = 0; r < rank; ++r) {
-    const Vector up = load(scaled + r * lanes);
+  for (int64_t r = 0; r < pair.rank; ++r) {
+    const Vector up = load(pair.up + r * lanes);
+    const Real *down = pair.down + r * copied_inputs + input;
     BATON_UNROLL
     for (int i = 0; i < Count; ++i)
-      elements[i] = fma(up, splat(down[r * down_stride + i]), elements[i]);
+      elements[i] = fma(up, splat(down[i]), elements[i]);
   }
+  Vector *chain = squares + input % square_chains;
   BATON_UNROLL
   for (int i = 0; i < Count; ++i)
-    squares[chain + i] = fma(elements[i], elements[i], squares[chain + i]);
+    chain[i] = fma(elements[i], elements[i], chain[i]);
 }
 
-/// The sums of 16 outputs, whose panel this is.
+/// The sums of 16 outputs, whose panel this is. `up` as PairPart has it;
+/// `copied` is room for what it has of `down`.
 template <typename Weight>
-BATON_INLINE Vector squares_of(const Weight *panel, const Real *scaled,
+BATON_INLINE Vector squares_of(const Weight *panel, const Real *up,
                                const Real *__restrict down,
-                               int64_t down_stride, int64_t rank,
-                               int64_t depth) {
+                               int64_t down_stride, int64_t rank, int64_t depth,
+                               Real *__restrict copied) {
   constexpr int64_t together = inputs_together<Weight>;
   constexpr int64_t step = together > lanes ? together : 4 * lanes;
-  static_assert(step % square_chains == 0);
+  static_assert(copied_inputs % square_chains == 0);
   alignas(64) Real buffer[step * lanes];
   Vector squares[square_chains];
   BATON_UNROLL
@@ -57,15 +69,25 @@ BATON_INLINE Vector squares_of(const Weight *panel, const Real *scaled,
   for (int64_t begin = 0; begin < depth; begin += step) {
     const int64_t left = depth - begin, count = left < step ? left : step;
     const Real *weights = unpack_inputs(buffer, panel, begin, count);
-    int64_t d = 0;
-    for (; d + elements_together <= count; d += elements_together)
-      add_squares<elements_together>(
-          squares, static_cast<int>(d % square_chains), weights + d * lanes,
-          scaled, down + begin + d, down_stride, rank);
-    for (; d < count; ++d)
-      add_squares<1>(squares, static_cast<int>(d % square_chains),
-                     weights + d * lanes, scaled, down + begin + d, down_stride,
-                     rank);
+    for (int64_t d = 0; d < count; ++d) {
+      const int64_t input = (begin + d) % copied_inputs;
+      if (input == 0) {
+        const int64_t rest = depth - begin - d;
+        for (int64_t r = 0; r < rank; ++r)
+          __builtin_memcpy(copied + r * copied_inputs,
+                           down + r * down_stride + begin + d,
+                           (rest < copied_inputs ? rest : copied_inputs) *
+                               sizeof(Real));
+      }
+      const PairPart pair = {up, copied, rank};
+      if (d + elements_together <= count) {
+        add_squares<elements_together>(squares, weights + d * lanes, pair,
+                                       input);
+        d += elements_together - 1;
+      } else {
+        add_squares<1>(squares, weights + d * lanes, pair, input);
+      }
+    }
   }
   return ((squares[0] + squares[1]) + (squares[2] + squares[3])) +
          ((squares[4] + squares[5]) + (squares[6] + squares[7]));
@@ -76,7 +98,8 @@ BATON_INLINE void adapted_squares(Real *out, const Weight *panels,
                                   const Real *down, int64_t down_stride,
                                   const Real *up, int64_t up_stride,
                                   Real factor, int64_t columns, int64_t rank,
-                                  int64_t depth, Real *scaled) {
+                                  int64_t depth, Real *scratch) {
+  Real *scaled = scratch, *copied = scratch + rank * lanes;
   const int64_t stride = panel_stride_of(panels, depth);
   for_each_vector(columns, [&](int64_t first,
                                int64_t count) BATON_INLINE_LAMBDA {
@@ -86,7 +109,7 @@ BATON_INLINE void adapted_squares(Real *out, const Weight *panels,
             i < count ? factor * up[(first + i) * up_stride + r] : 0.0f;
     store(out + first,
           squares_of(panels + first / lanes * stride, scaled, down, down_stride,
-                     rank, depth),
+                     rank, depth, copied),
           count);
   });
 }

@@ -45,10 +45,10 @@ BATON_CONSTEXPR int64_t baton_linear_transposed_scratch_bytes(int64_t columns) {
 }
 
 /// Bytes of `scratch` that adapted_squares needs for up to `columns` columns:
-/// what pairs add to a panel's outputs, or, of threads, eight sums a column.
+/// 16 outputs and 64 inputs of each rank, or, of threads, eight sums a column.
 BATON_CONSTEXPR int64_t baton_adapted_squares_scratch_bytes(int64_t columns,
                                                             int64_t rank) {
-  return sizeof(Real) * (16 * rank > 8 * columns ? 16 * rank : 8 * columns);
+  return sizeof(Real) * (80 * rank > 8 * columns ? 80 * rank : 8 * columns);
 }
 
 /// Bytes of `scratch` that sequence_attention and its two adjoints
