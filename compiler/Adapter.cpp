@@ -65,7 +65,7 @@ static Expected<LowRankAdapter> parseSettings(StringRef settings,
       return createStringError(
           where + "'" + item +
           "' is unknown; there is r=N, alpha=N, targets=NAME,NAME,..., rslora, "
-                  "dora");
+          "dora");
     }
   }
   // The usual proportion of the two.
@@ -93,9 +93,9 @@ static Expected<LowRankAdapter> parseConfig(StringRef folder) {
   if (json.value("peft_type", nlohmann::json()) != "LORA")
     return createStringError(where + "peft_type has to be \"LORA\"");
   for (const char *key :
-       {"use_qalora", "rank_pattern", "alpha_pattern",
-        "layers_to_transform", "modules_to_save", "target_parameters",
-        "exclude_modules", "lora_bias", "trainable_token_indices"})
+       {"use_qalora", "rank_pattern", "alpha_pattern", "layers_to_transform",
+        "modules_to_save", "target_parameters", "exclude_modules", "lora_bias",
+        "trainable_token_indices"})
     if (auto found = json.find(key);
         found != json.end() && !found->is_null() && *found != false &&
         !(found->is_structured() && found->empty()))

@@ -33,9 +33,9 @@ struct AdapterSlots {
   std::vector<std::string> targets = {"all-linear"};
 };
 
-/// Reads "lora:r=16,alpha=32,targets=q_proj,v_proj,rslora,dora", of which all behind
-/// lora may be missing, or the adapter_config.json of a PEFT folder. Fails,
-/// naming the flag, for anything else.
+/// Reads "lora:r=16,alpha=32,targets=q_proj,v_proj,rslora,dora", of which all
+/// behind lora may be missing, or the adapter_config.json of a PEFT folder.
+/// Fails, naming the flag, for anything else.
 llvm::Expected<LowRankAdapter> parseAdapter(llvm::StringRef text);
 
 } // namespace baton::compiler

@@ -169,11 +169,10 @@ void NormEndOp::differentiateInputs(Adjoint &adjoint) {
 // What is divided by has no gradient.
 void MagnitudeOp::differentiateInputs(Adjoint &adjoint) {
   const Value none;
-  adjoint.add(getX(),
-              create<MagnitudeOp>(adjoint, getType(),
-                                  adjoint.gradient(getResult()),
-                                  adjoint.value(getMagnitude()),
-                                  adjoint.value(getSquares()), /*bias=*/none));
+  adjoint.add(getX(), create<MagnitudeOp>(
+                          adjoint, getType(), adjoint.gradient(getResult()),
+                          adjoint.value(getMagnitude()),
+                          adjoint.value(getSquares()), /*bias=*/none));
 }
 
 void MagnitudeOp::differentiateParameters(Adjoint &adjoint) {

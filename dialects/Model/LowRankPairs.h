@@ -51,8 +51,9 @@ bool isRouter(mlir::Operation *linear);
 /// at this location; of its own in every layer that the weight is. Of a part of
 /// a fused projection B is a part, too, and so are lengths.
 ParameterOp makePairParameter(mlir::OpBuilder &builder, ParameterOp weight,
-                           mlir::Location linear, llvm::StringRef name,
-                           llvm::ArrayRef<int64_t> shape, mlir::Type element);
+                              mlir::Location linear, llvm::StringRef name,
+                              llvm::ArrayRef<int64_t> shape,
+                              mlir::Type element);
 
 } // namespace baton::model
 

@@ -231,16 +231,14 @@ LogicalResult StepSums::copy(Operation *op, const std::string &name,
                              const View &from, const View &to) {
   if (!isOfVector(op))
     return tileCopy(op, name, from, to, tiler);
-  PhaseBuilder phase =
-      plan.phase(name, op->getLoc(), {plan.constant(1)}, {1});
+  PhaseBuilder phase = plan.phase(name, op->getLoc(), {plan.constant(1)}, {1});
   const int64_t width = widthOf(op);
   Box box = phase.whole(to);
   phase.reads(from, box);
   phase.writes(to, box);
-  phase.call("copy",
-             {phase.address(to, box), phase.integer(width),
-              phase.address(from, box), phase.integer(width), phase.integer(1),
-              phase.integer(width)});
+  phase.call("copy", {phase.address(to, box), phase.integer(width),
+                      phase.address(from, box), phase.integer(width),
+                      phase.integer(1), phase.integer(width)});
   return success();
 }
 

@@ -1,9 +1,8 @@
 //===- StepSums.h - sums over ranks within a step -------------------------===//
 //
-// What ranks have of a value is a sum, or a maximum, of numbers of every row, or
-// of a vector of a fixed size, which is as one row.
-// As gradients are (RankSums.h) it is made in three phases, which follow one
-// another:
+// What ranks have of a value is a sum, or a maximum, of numbers of every row,
+// or of a vector of a fixed size, which is as one row. As gradients are
+// (RankSums.h) it is made in three phases, which follow one another:
 //
 //   exchange   all_to_all: a rank gets its part of the rows in use from all
 //   sum        the n parts, in ascending order of ranks

@@ -60,9 +60,9 @@ Value Adapter::scaleRows(LinearOp linear, LinearOp sum, ParameterOp down,
                          ParameterOp up, FloatAttr factor, Value bias) {
   const int64_t outputs = typeOf(sum).getDimension(1);
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
-  ParameterOp magnitude = makePairParameter(
-      rewriter, weight, linear.getLoc(), "lora_magnitude_vector", {outputs},
-      rewriter.getF32Type());
+  ParameterOp magnitude = makePairParameter(rewriter, weight, linear.getLoc(),
+                                            "lora_magnitude_vector", {outputs},
+                                            rewriter.getF32Type());
   auto squares = rewriter.create<AdaptedSquaresOp>(
       magnitude.getLoc(), magnitude.getType(), weight, down, up, factor);
   return rewriter.create<MagnitudeOp>(magnitude.getLoc(), typeOf(sum), sum,
@@ -75,10 +75,12 @@ void Adapter::adapt(LinearOp linear) {
                 outputs = typeOf(linear).getDimension(1);
   rewriter.setInsertionPointAfter(linear);
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
-  ParameterOp down = makePairParameter(rewriter, weight, linear.getLoc(), "lora_A",
+  ParameterOp down =
+                  makePairParameter(rewriter, weight, linear.getLoc(), "lora_A",
                                     {rank, inputs}, rewriter.getF32Type()),
-              up = makePairParameter(rewriter, weight, linear.getLoc(), "lora_B",
-                                  {outputs, rank}, rewriter.getF32Type());
+              up =
+                  makePairParameter(rewriter, weight, linear.getLoc(), "lora_B",
+                                    {outputs, rank}, rewriter.getF32Type());
   auto narrow = StepTensorType::get(rewriter.getContext(), {kRows, rank},
                                     typeOf(linear).getElementType());
   const Value none;

@@ -32,8 +32,8 @@ using namespace baton::model;
 using namespace baton::training;
 
 /// Bytes of a value for each of a step's rows, which sees as many positions as
-/// the longest sequence has; 0 of a vector of a fixed size, nothing if it cannot
-/// be saved.
+/// the longest sequence has; 0 of a vector of a fixed size, nothing if it
+/// cannot be saved.
 static std::optional<int64_t> rowBytes(Value value, ProgramOp program) {
   StepTensorType type = typeOf(value);
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;

@@ -281,8 +281,7 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
     for (const ParameterDescription &parameter :
          parse_parameters(metadata.json))
       for (const ParameterPart &part : parameter.parts)
-        frozen.try_emplace(part.sources[0],
-                           FrozenWeight{part, parameter.type});
+        frozen.try_emplace(part.sources[0], FrozenWeight{part, parameter.type});
   const nlohmann::json &training = training_of(metadata.json);
   if (std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json)) {
     add_stages(training, *pipeline);

@@ -55,8 +55,8 @@ BATON_INLINE void add_squares(Vector *squares, const Real *weights,
 /// `copied` is room for what it has of `down`.
 template <typename Weight>
 BATON_INLINE Vector squares_of(const Weight *panel, const Real *up,
-                               const Real *__restrict down,
-                               int64_t down_stride, int64_t rank, int64_t depth,
+                               const Real *__restrict down, int64_t down_stride,
+                               int64_t rank, int64_t depth,
                                Real *__restrict copied) {
   constexpr int64_t together = inputs_together<Weight>;
   constexpr int64_t step = together > lanes ? together : 4 * lanes;
@@ -74,10 +74,9 @@ BATON_INLINE Vector squares_of(const Weight *panel, const Real *up,
       if (input == 0) {
         const int64_t rest = depth - begin - d;
         for (int64_t r = 0; r < rank; ++r)
-          __builtin_memcpy(copied + r * copied_inputs,
-                           down + r * down_stride + begin + d,
-                           (rest < copied_inputs ? rest : copied_inputs) *
-                               sizeof(Real));
+          __builtin_memcpy(
+              copied + r * copied_inputs, down + r * down_stride + begin + d,
+              (rest < copied_inputs ? rest : copied_inputs) * sizeof(Real));
       }
       const PairPart pair = {up, copied, rank};
       if (d + elements_together <= count) {
@@ -101,17 +100,17 @@ BATON_INLINE void adapted_squares(Real *out, const Weight *panels,
                                   int64_t depth, Real *scratch) {
   Real *scaled = scratch, *copied = scratch + rank * lanes;
   const int64_t stride = panel_stride_of(panels, depth);
-  for_each_vector(columns, [&](int64_t first,
-                               int64_t count) BATON_INLINE_LAMBDA {
-    for (int64_t r = 0; r < rank; ++r)
-      for (int64_t i = 0; i < lanes; ++i)
-        scaled[r * lanes + i] =
-            i < count ? factor * up[(first + i) * up_stride + r] : 0.0f;
-    store(out + first,
-          squares_of(panels + first / lanes * stride, scaled, down, down_stride,
-                     rank, depth, copied),
-          count);
-  });
+  for_each_vector(
+      columns, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        for (int64_t r = 0; r < rank; ++r)
+          for (int64_t i = 0; i < lanes; ++i)
+            scaled[r * lanes + i] =
+                i < count ? factor * up[(first + i) * up_stride + r] : 0.0f;
+        store(out + first,
+              squares_of(panels + first / lanes * stride, scaled, down,
+                         down_stride, rank, depth, copied),
+              count);
+      });
 }
 
 } // namespace
@@ -140,20 +139,21 @@ BATON_TASK void baton_task_magnitude(Real *out, int64_t out_stride,
                                      const Real *__restrict squares,
                                      const Real *__restrict bias, int64_t rows,
                                      int64_t columns) {
-  for_each_vector(columns, [&](int64_t first,
-                               int64_t count) BATON_INLINE_LAMBDA {
-    const Vector scale = load(magnitude + first, count) /
-                         __builtin_elementwise_sqrt(load(squares + first, count));
-    const Vector added = bias ? load(bias + first, count) : splat(0.0f);
-    for (int64_t row = 0; row < rows; ++row) {
-      const Real *source = x + row * x_stride + first;
-      __builtin_prefetch(source + rows_ahead * x_stride);
-      Vector value = load(source, count) * scale;
-      if (bias)
-        value += added;
-      store(out + row * out_stride + first, value, count);
-    }
-  });
+  for_each_vector(
+      columns, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+        const Vector scale =
+            load(magnitude + first, count) /
+            __builtin_elementwise_sqrt(load(squares + first, count));
+        const Vector added = bias ? load(bias + first, count) : splat(0.0f);
+        for (int64_t row = 0; row < rows; ++row) {
+          const Real *source = x + row * x_stride + first;
+          __builtin_prefetch(source + rows_ahead * x_stride);
+          Vector value = load(source, count) * scale;
+          if (bias)
+            value += added;
+          store(out + row * out_stride + first, value, count);
+        }
+      });
 }
 
 BATON_TASK void baton_task_magnitude_gradient(

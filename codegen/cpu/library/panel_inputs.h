@@ -56,8 +56,7 @@ BATON_INLINE const Real *unpack_inputs(Real *buffer, const MixedPanel *panel,
 /// How inputs of a panel come, together.
 template <typename Weight>
 constexpr int64_t inputs_together = PanelSize<Weight>::inputs;
-template <>
-inline constexpr int64_t inputs_together<MixedPanel> = most_inputs;
+template <> inline constexpr int64_t inputs_together<MixedPanel> = most_inputs;
 
 template <typename Weight>
 BATON_INLINE int64_t panel_stride_of(const Weight *, int64_t inputs) {

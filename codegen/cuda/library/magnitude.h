@@ -119,10 +119,11 @@ BATON_DEVICE void baton_task_magnitude(float *out, int64_t out_stride,
   }
 }
 
-BATON_DEVICE void baton_task_magnitude_gradient(
-    float *out, const float *dy, int64_t dy_stride, const float *x,
-    int64_t x_stride, const float *squares, int64_t rows, int64_t columns,
-    const int32_t *accumulate) {
+BATON_DEVICE void
+baton_task_magnitude_gradient(float *out, const float *dy, int64_t dy_stride,
+                              const float *x, int64_t x_stride,
+                              const float *squares, int64_t rows,
+                              int64_t columns, const int32_t *accumulate) {
   baton::cuda::sum_over_rows(
       out, rows, columns, accumulate,
       [&](float sum, int64_t row, int64_t column) {

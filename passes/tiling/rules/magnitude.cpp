@@ -38,14 +38,14 @@ static LogicalResult tile(model::AdaptedSquaresOp op, Tiler &tiler,
          b = readMatrix(phase, up, rows);
   phase.writes(out, box);
   phase.needsScratch(squaresScratch(kSquaredOutputs, rank));
-  phase.call(
-      Weight(panels).bodyFor("adapted_squares"),
-      {phase.address(out, box),
-       phase.weight(panels, panels.getFormAttr().getOffset(
-                                phase.coordinate(0) * kSquaredOutputs)),
-       a.pointer, a.first, b.pointer, b.first, phase.real(op.getFactor()),
-       countOf(phase, 0, kSquaredOutputs, outputs), phase.integer(rank),
-       phase.integer(inputs), phase.scratch(0)});
+  phase.call(Weight(panels).bodyFor("adapted_squares"),
+             {phase.address(out, box),
+              phase.weight(panels, panels.getFormAttr().getOffset(
+                                       phase.coordinate(0) * kSquaredOutputs)),
+              a.pointer, a.first, b.pointer, b.first,
+              phase.real(op.getFactor()),
+              countOf(phase, 0, kSquaredOutputs, outputs), phase.integer(rank),
+              phase.integer(inputs), phase.scratch(0)});
   return success();
 }
 
@@ -80,9 +80,8 @@ static LogicalResult tile(model::MagnitudeGradientOp op, Tiler &tiler,
   narrow(box, 0, phase.coordinate(0), kSummedColumns);
   phase.reads(dy, in);
   phase.reads(x, in);
-  Attribute squares =
-      vectorWeight("squares", op.getSquares(), tiler)
-          .tile(phase, 0, kSummedColumns);
+  Attribute squares = vectorWeight("squares", op.getSquares(), tiler)
+                          .tile(phase, 0, kSummedColumns);
   Attribute adds = contribute(*target, phase, box, training);
   phase.call("magnitude_gradient",
              {phase.address(target->gradient, box), phase.address(dy, in),

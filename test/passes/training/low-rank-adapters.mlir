@@ -48,7 +48,7 @@
 // ROWS: model.save %[[SQUARES]] to
 // ROWS: model.magnitude %[[SUM]], %[[M]], %[[SQUARES]] bias %{{.+}} :
 // ROWS: repeat 2 reverse
-// ROWS-DAG: %[[READ:.+]] = model.saved {{.+}} : !model.tensor<16 x f32>
+// ROWS-DAG: %[[READ:.+]] = model.saved {{.+}} : <16 x f32>
 // ROWS: model.magnitude_gradient %[[DY:.+]], %{{.+}}, %[[READ]]
 // ROWS-NOT: model.adapted_squares
 // ROWS: model.return

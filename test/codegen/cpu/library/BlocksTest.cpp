@@ -145,9 +145,9 @@ void expect_squares_agree(const QuantisedWeight &weight, int64_t inputs,
     bodies_of(format).squares(found.data(), weight.data(), down.data(),
                               down.stride, up.data(), up.stride, 1.5f, columns,
                               rank, inputs, scratch.data());
-    baton_task_adapted_squares_f32(
-        expected.data(), panels.data(), down.data(), down.stride, up.data(),
-        up.stride, 1.5f, columns, rank, inputs, scratch.data());
+    baton_task_adapted_squares_f32(expected.data(), panels.data(), down.data(),
+                                   down.stride, up.data(), up.stride, 1.5f,
+                                   columns, rank, inputs, scratch.data());
     expect_same_bits(found, expected,
                      std::string(format) + " of " + std::to_string(inputs));
   }

@@ -111,8 +111,8 @@ TEST(Magnitude, ScalesColumnsAndAddsABias) {
         oracle::Matrix expected(rows, columns);
         for (int64_t r = 0; r < rows; ++r)
           for (int64_t c = 0; c < columns; ++c)
-            expected.at(r, c) = problem.x.at(r, c) * problem.scale(c) +
-                                (bias ? bias[c] : 0.0);
+            expected.at(r, c) =
+                problem.x.at(r, c) * problem.scale(c) + (bias ? bias[c] : 0.0);
         expect_within(out, expected, [&](int64_t r, int64_t c) {
           return 5 * rounding *
                  (std::fabs(problem.x.at(r, c) * problem.scale(c)) +
@@ -156,10 +156,10 @@ TEST(Magnitude, AdjointIsThatOfTheMagnitude) {
            {&yes, &no, static_cast<const int32_t *>(nullptr)}) {
         Buffer out = random.buffer(1, columns);
         const Buffer before = out;
-        baton_task_magnitude_gradient(
-            out.data(), problem.dy.data(), problem.dy.stride, problem.x.data(),
-            problem.x.stride, problem.squares.data(), rows, columns,
-            accumulate);
+        baton_task_magnitude_gradient(out.data(), problem.dy.data(),
+                                      problem.dy.stride, problem.x.data(),
+                                      problem.x.stride, problem.squares.data(),
+                                      rows, columns, accumulate);
         oracle::Matrix expected = gradient;
         for (int64_t c = 0; c < columns && accumulate != &no; ++c)
           expected.at(0, c) += before.at(0, c);

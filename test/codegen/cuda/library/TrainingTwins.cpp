@@ -266,7 +266,8 @@ TWIN_TEST(baton_task_norm_weight_gradient) {
 TWIN_TEST(baton_task_magnitude_gradient) {
   Random random(15);
   for_each_shape([&](int64_t rows, int64_t width) {
-    const Buffer x = random.buffer(rows, width), dy = random.buffer(rows, width);
+    const Buffer x = random.buffer(rows, width),
+                 dy = random.buffer(rows, width);
     std::vector<float> squares = random.vector(width);
     for (float &square : squares)
       square = 0.1f + square * square;
