@@ -46,7 +46,7 @@ static Expected<LowRankAdapter> parseSettings(StringRef settings,
     if (item == "rslora") {
       adapter.stabilized = true;
     } else if (item == "dora") {
-      return createStringError(where + "dora is not built yet");
+      adapter.decomposed = true;
     } else if (key == "r" && item.contains('=')) {
       if (value.getAsInteger(10, adapter.rank))
         return createStringError(where + "r=" + value + " is no whole number");
@@ -64,7 +64,8 @@ static Expected<LowRankAdapter> parseSettings(StringRef settings,
     } else {
       return createStringError(
           where + "'" + item +
-          "' is unknown; there is r=N, alpha=N, targets=NAME,NAME,..., rslora");
+          "' is unknown; there is r=N, alpha=N, targets=NAME,NAME,..., rslora, "
+          "dora");
     }
   }
   // The usual proportion of the two.
@@ -92,9 +93,9 @@ static Expected<LowRankAdapter> parseConfig(StringRef folder) {
   if (json.value("peft_type", nlohmann::json()) != "LORA")
     return createStringError(where + "peft_type has to be \"LORA\"");
   for (const char *key :
-       {"use_dora", "use_qalora", "rank_pattern", "alpha_pattern",
-        "layers_to_transform", "modules_to_save", "target_parameters",
-        "exclude_modules", "lora_bias", "trainable_token_indices"})
+       {"use_qalora", "rank_pattern", "alpha_pattern", "layers_to_transform",
+        "modules_to_save", "target_parameters", "exclude_modules", "lora_bias",
+        "trainable_token_indices"})
     if (auto found = json.find(key);
         found != json.end() && !found->is_null() && *found != false &&
         !(found->is_structured() && found->empty()))
@@ -114,6 +115,7 @@ static Expected<LowRankAdapter> parseConfig(StringRef folder) {
   adapter.rank = json["r"];
   adapter.alpha = json["lora_alpha"];
   adapter.stabilized = json.value("use_rslora", nlohmann::json()) == true;
+  adapter.decomposed = json.value("use_dora", nlohmann::json()) == true;
   adapter.targets.clear();
   if (json["target_modules"].is_string()) {
     if (json["target_modules"] != "all-linear")

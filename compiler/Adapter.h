@@ -18,6 +18,8 @@ struct LowRankAdapter {
   /// Of the pairs' products, times 1 / rank, or 1 / sqrt(rank).
   double alpha = 32;
   bool stabilized = false;
+  /// Whether the lengths of the adapted weights' rows train, too (DoRA).
+  bool decomposed = false;
   std::vector<std::string> targets = {"all-linear"};
 };
 
@@ -31,9 +33,9 @@ struct AdapterSlots {
   std::vector<std::string> targets = {"all-linear"};
 };
 
-/// Reads "lora:r=16,alpha=32,targets=q_proj,v_proj,rslora", of which all behind
-/// lora may be missing, or the adapter_config.json of a PEFT folder. Fails,
-/// naming the flag, for anything else.
+/// Reads "lora:r=16,alpha=32,targets=q_proj,v_proj,rslora,dora", of which all
+/// behind lora may be missing, or the adapter_config.json of a PEFT folder.
+/// Fails, naming the flag, for anything else.
 llvm::Expected<LowRankAdapter> parseAdapter(llvm::StringRef text);
 
 } // namespace baton::compiler

@@ -88,6 +88,7 @@ void compiler::addTrainingPasses(mlir::PassManager &manager,
     pairs.rank = adapter->rank;
     pairs.alpha = adapter->alpha;
     pairs.stabilized = adapter->stabilized;
+    pairs.decomposed = adapter->decomposed;
     pairs.targets = adapter->targets;
     manager.addPass(training::createLowRankAdapters(pairs));
   }

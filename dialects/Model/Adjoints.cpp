@@ -163,6 +163,31 @@ void NormEndOp::differentiateInputs(Adjoint &adjoint) {
 }
 
 //===----------------------------------------------------------------------===//
+// Adapters whose rows have a trained length
+//===----------------------------------------------------------------------===//
+
+// What is divided by has no gradient.
+void MagnitudeOp::differentiateInputs(Adjoint &adjoint) {
+  const Value none;
+  adjoint.add(getX(), create<MagnitudeOp>(
+                          adjoint, getType(), adjoint.gradient(getResult()),
+                          adjoint.value(getMagnitude()),
+                          adjoint.value(getSquares()), /*bias=*/none));
+}
+
+void MagnitudeOp::differentiateParameters(Adjoint &adjoint) {
+  Value dy = adjoint.gradient(getResult());
+  if (!isFrozen(getMagnitude()))
+    contribute(adjoint, getMagnitude(),
+               create<MagnitudeGradientOp>(
+                   adjoint, gradientType(getMagnitude()), dy,
+                   adjoint.value(getX()), adjoint.value(getSquares())));
+  if (getBias() && !isFrozen(getBias()))
+    contribute(adjoint, getBias(),
+               create<BiasGradientOp>(adjoint, gradientType(getBias()), dy));
+}
+
+//===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 

@@ -63,22 +63,24 @@ LogicalResult PairTargets::check(ProgramOp program) const {
   return success();
 }
 
-ParameterOp model::makePairMatrix(OpBuilder &builder, ParameterOp weight,
-                                  Location linear, StringRef name,
-                                  ArrayRef<int64_t> shape, Type element) {
+ParameterOp model::makePairParameter(OpBuilder &builder, ParameterOp weight,
+                                     Location linear, StringRef name,
+                                     ArrayRef<int64_t> shape, Type element) {
+  // PEFT saves the vector by its bare name.
+  const StringRef suffix = shape.size() == 1 ? StringRef() : StringRef(kWeight);
   SmallVector<Attribute> sources;
   for (auto source : weight.getSources().getAsRange<StringAttr>())
     sources.push_back(builder.getStringAttr(
         kPrefix + source.getValue().drop_back(kWeight.size()) + "." + name +
-        kWeight));
+        suffix));
   auto named = dyn_cast<NameLoc>(linear);
   StringRef module = named ? named.getName().getValue() : StringRef("linear");
   module.consume_back(kWeight);
   Location location = NameLoc::get(builder.getStringAttr(module + "." + name));
-  auto matrix = builder.create<ParameterOp>(
+  auto made = builder.create<ParameterOp>(
       location, StepTensorType::get(builder.getContext(), shape, element),
       builder.getArrayAttr(sources));
-  if (name == "lora_B" && weight.getBlocks())
-    matrix.setBlocksAttr(weight.getBlocksAttr());
-  return matrix;
+  if (name != "lora_A" && weight.getBlocks())
+    made.setBlocksAttr(weight.getBlocksAttr());
+  return made;
 }

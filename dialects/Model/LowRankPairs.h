@@ -46,12 +46,14 @@ private:
 /// PEFT's all-linear has none.
 bool isRouter(mlir::Operation *linear);
 
-/// A matrix of a pair, "lora_A" or "lora_B", called as the linear, or its
-/// weight, at this location; of its own in every layer that the weight is. Of a
-/// part of a fused projection B is a part, too.
-ParameterOp makePairMatrix(mlir::OpBuilder &builder, ParameterOp weight,
-                           mlir::Location linear, llvm::StringRef name,
-                           llvm::ArrayRef<int64_t> shape, mlir::Type element);
+/// A matrix of a pair, "lora_A" or "lora_B", or the lengths of the adapted
+/// weight's rows, "lora_magnitude_vector", called as the linear, or its weight,
+/// at this location; of its own in every layer that the weight is. Of a part of
+/// a fused projection B is a part, too, and so are lengths.
+ParameterOp makePairParameter(mlir::OpBuilder &builder, ParameterOp weight,
+                              mlir::Location linear, llvm::StringRef name,
+                              llvm::ArrayRef<int64_t> shape,
+                              mlir::Type element);
 
 } // namespace baton::model
 

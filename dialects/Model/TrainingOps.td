@@ -132,6 +132,62 @@ def Model_ReindexOp : Model_PlainOp<"reindex", [Pure, Model_Adjoint]> {
 }
 
 //===----------------------------------------------------------------------===//
+// Adapters whose rows have a trained length
+//===----------------------------------------------------------------------===//
+
+def Model_AdaptedSquaresOp : Model_PlainOp<"adapted_squares"> {
+  let summary = "sums of squares of the rows of weight + factor * up · down";
+  let description = [{
+    `result[n]` = the sum over k of `(weight[n, k] + factor * (up · down)[n, k])²`: what
+    the rows of a weight with a low-rank pair beside it have as squares of their lengths
+    (Liu et al., "DoRA: Weight-Decomposed Low-Rank Adaptation", 2024). The sum of
+    matrices never exists. It has no gradient: where a length is divided by, it counts
+    as a constant.
+
+    **Constraints:**
+    - the weight is static [N, K], down is [R, K] and up [N, R]
+    - the weight's elements are those of a `model.linear`'s, the other two are f32
+    - the result is [N] in f32
+    - the factor is finite
+  }];
+  let arguments = (ins Model_TensorType:$weight, Model_TensorType:$down,
+                       Model_TensorType:$up, F32Attr:$factor);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+def Model_MagnitudeOp : Model_Op<"magnitude", [Pure, Model_ParameterAdjoint]> {
+  let summary = "x * magnitude / sqrt(squares) + bias, column by column";
+  let description = [{
+    What makes `magnitude[n]` the length of row n of a weight that x is the product of,
+    and whose rows' lengths are the roots of `squares` (`model.adapted_squares`).
+
+    **Constraints:**
+    - x is [R, N] in f32, R a symbol, and the result has its type
+    - magnitude, squares, and a bias if there is one, are [N]; squares in f32
+  }];
+  let arguments = (ins Model_TensorType:$x, Model_TensorType:$magnitude,
+                       Model_TensorType:$squares, Optional<Model_TensorType>:$bias);
+  let results = (outs Model_TensorType:$result);
+  let assemblyFormat = [{
+    $x `,` $magnitude `,` $squares (`bias` $bias^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Model_MagnitudeGradientOp : Model_PlainOp<"magnitude_gradient"> {
+  let summary = "the sum of all rows of dy * x, divided by sqrt(squares): the adjoint of a magnitude";
+  let description = [{
+    **Constraints:**
+    - dy and x are [R, N] in f32, R a symbol, of one type
+    - squares and the result are [N] in f32
+  }];
+  let arguments = (ins Model_TensorType:$dy, Model_TensorType:$x, Model_TensorType:$squares);
+  let results = (outs Model_TensorType:$result);
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // What a forward stack leaves to the backward one, and gradients
 //===----------------------------------------------------------------------===//
 
@@ -141,7 +197,7 @@ def Model_SaveOp : Model_PlainOp<"save", []> {
     **Constraints:**
     - the name is not empty, and no other op of its stack saves to it, nor one of a stack in the same block
     - stands in a stack
-    - `rows` or `kv` is a dimension of x
+    - `rows` or `kv` is a dimension of x, or x is a vector of a fixed size
   }];
   let arguments = (ins Model_TensorType:$x, StrAttr:$name);
   let assemblyFormat = "$x `to` $name attr-dict `:` type($x)";

@@ -133,11 +133,13 @@ LogicalResult SaveOp::verify() {
     return emitOpError() << "has an empty name";
   if (!isa<StackOp>((*this)->getParentOp()))
     return emitOpError() << "stands outside a stack";
-  if (!llvm::is_contained(shapeOf(getX()), kRows) &&
-      llvm::none_of(shapeOf(getX()), countRowParts) &&
-      !llvm::is_contained(shapeOf(getX()), kKv))
+  const ArrayRef<int64_t> shape = shapeOf(getX());
+  const bool isVector = shape.size() == 1 && !isSymbol(shape[0]);
+  if (!isVector && !llvm::is_contained(shape, kRows) &&
+      llvm::none_of(shape, countRowParts) && !llvm::is_contained(shape, kKv))
     return emitOpError() << "saves " << getX().getType()
-                         << ", of which no dimension is 'rows' or 'kv'";
+                         << ", of which no dimension is 'rows' or 'kv', and "
+                            "which is no vector of a fixed size";
   // Names are those of the stacks in one block.
   WalkResult result =
       (*this)->getParentOp()->getBlock()->walk([&](SaveOp other) {
@@ -179,6 +181,51 @@ LogicalResult GradientOp::verify() {
     return emitOpError() << "is not of a parameter";
   return expectValue(*this, "the gradient", getGradient(),
                      shapeOf(getParameter()));
+}
+
+//===----------------------------------------------------------------------===//
+// Adapters whose rows have a trained length
+//===----------------------------------------------------------------------===//
+
+LogicalResult AdaptedSquaresOp::verify() {
+  if (failed(expectRank(*this, "the weight", getWeight(), 2)) ||
+      failed(expectStatic(*this, "the weight", getWeight())) ||
+      failed(expectWeight(*this, "the weight", getWeight())) ||
+      failed(expectRank(*this, "down", getDown(), 2)))
+    return failure();
+  const ArrayRef<int64_t> weight = shapeOf(getWeight());
+  const int64_t rank = shapeOf(getDown())[0];
+  if (failed(expectValue(*this, "down", getDown(), {rank, weight[1]})) ||
+      failed(expectValue(*this, "up", getUp(), {weight[0], rank})) ||
+      failed(expectFinite(*this, "factor", getFactor())))
+    return failure();
+  return expectValue(*this, "the result", getResult(), {weight[0]});
+}
+
+/// A number of each column of x.
+static LogicalResult verifySquaresOfColumns(Operation *op, Value squares,
+                                            Value x) {
+  return expectValue(op, "squares", squares, {shapeOf(x)[1]});
+}
+
+LogicalResult MagnitudeOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectSameType(*this, getX(), getResult())) ||
+      failed(expectShape(*this, "magnitude", getMagnitude(),
+                         {shapeOf(getX())[1]})) ||
+      failed(verifySquaresOfColumns(*this, getSquares(), getX())))
+    return failure();
+  return getBias()
+             ? expectShape(*this, "the bias", getBias(), {shapeOf(getX())[1]})
+             : success();
+}
+
+LogicalResult MagnitudeGradientOp::verify() {
+  if (failed(expectRowsByWidth(*this, getX())) ||
+      failed(expectTypeOf(*this, "dy", getDy(), "x", getX())) ||
+      failed(verifySquaresOfColumns(*this, getSquares(), getX())))
+    return failure();
+  return expectValue(*this, "the result", getResult(), {shapeOf(getX())[1]});
 }
 
 //===----------------------------------------------------------------------===//

@@ -214,10 +214,10 @@ void Slots::adapt(LinearOp linear) {
                   outputs = typeOf(part.weight.getResult()).getDimension(0);
     // Parameters stand anywhere before their uses.
     ParameterOp weight = part.weight;
-    ParameterOp a = makePairMatrix(rewriter, weight, weight.getLoc(), "lora_A",
-                                   {most, inputs}, stored),
-                b = makePairMatrix(rewriter, weight, weight.getLoc(), "lora_B",
-                                   {outputs, most}, stored);
+    ParameterOp a = makePairParameter(rewriter, weight, weight.getLoc(),
+                                      "lora_A", {most, inputs}, stored),
+                b = makePairParameter(rewriter, weight, weight.getLoc(),
+                                      "lora_B", {outputs, most}, stored);
     auto narrow = typeOf(x).withShape({kRows, most});
     Value low =
         rewriter.create<AdapterDownOp>(a.getLoc(), narrow, x, a, places, counts,

@@ -47,11 +47,18 @@ static model::StepTensorType wholeType(Operation *op) {
   return typeOf(isa<AllGatherOp>(op) ? op->getResult(0) : op->getOperand(0));
 }
 
+static bool isOfVector(Operation *op) {
+  model::StepTensorType type = wholeType(op);
+  return type.getRank() == 1 && type.isStatic();
+}
+
 static ArrayAttr axesOf(Operation *op) {
   return op->getAttrOfType<ArrayAttr>("axes");
 }
 
 static int64_t widthOf(Operation *op) {
+  if (isOfVector(op))
+    return wholeType(op).getDimension(0);
   int64_t width = 1;
   for (int64_t extent : wholeType(op).getShape().drop_front())
     width *= extent;
@@ -59,13 +66,14 @@ static int64_t widthOf(Operation *op) {
 }
 
 StepSums::Key StepSums::keyOf(Operation *op) {
-  Cut cut = isa<AllReduceOp>(op) ? Cut::Numbers
-            : gathersColumns(op) ? Cut::Columns
-                                 : Cut::Rows;
+  Cut cut = isOfVector(op)         ? Cut::Vector
+            : isa<AllReduceOp>(op) ? Cut::Numbers
+            : gathersColumns(op)   ? Cut::Columns
+                                   : Cut::Rows;
   int64_t width = widthOf(op), place = 0;
   for (Operation *other = op; isJoined(other);) {
     other = other->getPrevNode();
-    place += widthOf(other) == width;
+    place += widthOf(other) == width && isOfVector(other) == isOfVector(op);
   }
   return {width,
           mesh.countRanks(llvm::to_vector(axesOf(op).getAsRange<StringAttr>())),
@@ -90,8 +98,9 @@ StepSums::Memory &StepSums::memory(Key key, Location location) {
     return made;
   auto [width, ranks, cut, place] = key;
   made.ranks = ranks;
-  AffineExpr rows = plan.symbol(event::kRows);
-  int64_t mostRows = plan.bound(model::kRows);
+  const bool isVector = cut == Cut::Vector;
+  AffineExpr rows = isVector ? plan.constant(1) : plan.symbol(event::kRows);
+  int64_t mostRows = isVector ? 1 : plan.bound(model::kRows);
   if (cut == Cut::Columns) {
     int64_t stride = strideOfColumns(width, ranks);
     made.part = rows * stride;
@@ -117,8 +126,10 @@ StepSums::Memory &StepSums::memory(Key key, Location location) {
     made.most = cast<AffineConstantExpr>(part(plan.constant(mostRows * width)))
                     .getValue();
   }
-  std::string name =
-      (cut == Cut::Rows ? "parts." : "sums.") + std::to_string(width);
+  std::string name = (cut == Cut::Rows ? "parts."
+                      : isVector       ? "vectors."
+                                       : "sums.") +
+                     std::to_string(width);
   if (place)
     name += "." + std::to_string(place + 1);
   made.rows = plan.received(name, mostRows, width, 1, location,
@@ -131,6 +142,10 @@ StepSums::Memory &StepSums::memory(Key key, Location location) {
 View StepSums::shaped(const Memory &memory, model::StepTensorType type) {
   MLIRContext *context = type.getContext();
   AffineExpr column = getAffineConstantExpr(0, context);
+  if (type.isStatic())
+    return {memory.rows.buffer, type,
+            AffineMap::get(1, event::kStepSymbols,
+                           {column, getAffineDimExpr(0, context)}, context)};
   for (int64_t i = 1; i < type.getRank(); ++i)
     column = column * type.getDimension(i) + getAffineDimExpr(i, context);
   return {memory.rows.buffer, type,
@@ -208,8 +223,23 @@ LogicalResult StepSums::finish(Operation *op, const std::string &name,
     tiler.views[op->getResult(0)] = rows;
     return success();
   }
-  std::string copy = plan.uniqueName(name + ".result");
-  return tileCopy(op, copy, rows, tiler.resultFor(op, copy), tiler);
+  std::string result = plan.uniqueName(name + ".result");
+  return copy(op, result, rows, tiler.resultFor(op, result));
+}
+
+LogicalResult StepSums::copy(Operation *op, const std::string &name,
+                             const View &from, const View &to) {
+  if (!isOfVector(op))
+    return tileCopy(op, name, from, to, tiler);
+  PhaseBuilder phase = plan.phase(name, op->getLoc(), {plan.constant(1)}, {1});
+  const int64_t width = widthOf(op);
+  Box box = phase.whole(to);
+  phase.reads(from, box);
+  phase.writes(to, box);
+  phase.call("copy", {phase.address(to, box), phase.integer(width),
+                      phase.address(from, box), phase.integer(width),
+                      phase.integer(1), phase.integer(width)});
+  return success();
 }
 
 void StepSums::exchange(ArrayRef<Operation *> ops, const std::string &name) {
@@ -296,14 +326,17 @@ void StepSums::gather(ArrayRef<Operation *> ops, const std::string &name) {
                  first->getName().stripDialect(), transfers);
 }
 
-/// Numbers of every row, in f32.
+/// Numbers of every row, in f32, or a vector to add up.
 static LogicalResult expectNumbersOfRows(Operation *op) {
   model::StepTensorType type = wholeType(op);
+  if (isOfVector(op) && isa<AllReduceOp>(op) && type.getElementType().isF32())
+    return success();
   if (type.getDimension(0) != model::kRows || !type.getElementType().isF32() ||
       llvm::any_of(type.getShape().drop_front(), model::isSymbol))
     return op->emitOpError()
            << "cannot be tiled: it is of " << type
-           << ", and so far ranks add up numbers of every row, in f32";
+           << ", and so far ranks add up numbers of every row, and vectors, in "
+              "f32";
   if (!isa<AllReduceOp>(op) && type.getRank() != 2)
     return op->emitOpError() << "cannot be tiled: it is of " << type
                              << ", and so far ranks cut tensors of two "
@@ -317,7 +350,7 @@ LogicalResult StepSums::tileSums(ArrayRef<Operation *> ops,
     View x = tiler.viewOf(op->getOperand(0));
     View rows = shaped(memory(keyOf(op), op->getLoc()), wholeType(op));
     if (writers.lookup(op) == op &&
-        failed(tileCopy(op, plan.uniqueName(name + ".term"), x, rows, tiler)))
+        failed(copy(op, plan.uniqueName(name + ".term"), x, rows)))
       return failure();
   }
   exchange(ops, name);

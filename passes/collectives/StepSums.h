@@ -1,8 +1,8 @@
 //===- StepSums.h - sums over ranks within a step -------------------------===//
 //
-// What ranks have of a value is a sum, or a maximum, of numbers of every row.
-// As gradients are (RankSums.h) it is made in three phases, which follow one
-// another:
+// What ranks have of a value is a sum, or a maximum, of numbers of every row,
+// or of a vector of a fixed size, which is as one row. As gradients are
+// (RankSums.h) it is made in three phases, which follow one another:
 //
 //   exchange   all_to_all: a rank gets its part of the rows in use from all
 //   sum        the n parts, in ascending order of ranks
@@ -47,9 +47,9 @@ public:
   mlir::LogicalResult tile(dist::FirstRankOp op);
 
 private:
-  /// What a part is of: so many numbers, wherever rows begin, or rows, or
-  /// columns of all rows.
-  enum class Cut { Numbers, Rows, Columns };
+  /// What a part is of: so many numbers, wherever rows begin, or numbers of a
+  /// vector, or rows, or columns of all rows.
+  enum class Cut { Numbers, Vector, Rows, Columns };
   /// Of a width and a group's size: all of a rank's rows, and the parts of
   /// them that a rank receives, or has. Columns are those of one rank behind
   /// the other's, in rows of whole cache lines.
@@ -90,6 +90,8 @@ private:
   void gather(llvm::ArrayRef<mlir::Operation *> ops, const std::string &name);
   mlir::LogicalResult tileSums(llvm::ArrayRef<mlir::Operation *> ops,
                                const std::string &name);
+  mlir::LogicalResult copy(mlir::Operation *op, const std::string &name,
+                           const View &from, const View &to);
   mlir::LogicalResult tileApart(dist::AllGatherOp op, const std::string &name,
                                 const View &x, const View &part);
   mlir::LogicalResult tileGather(dist::AllGatherOp op, const std::string &name);

@@ -274,6 +274,10 @@ bool Propagation::accepts(const Node &node, ArrayRef<Sharding> factors,
   if (factor.kind == FactorKind::replicated ||
       claim.position != sharding.axes.size())
     return false;
+  // Ranks of a batch axis have other rows. What is made of weights alone all of
+  // them make, however parts of a weight are kept.
+  if (isa<AdaptedSquaresOp>(node.op) && mesh.isBatch(claim.use.axis))
+    return false;
   // The same axes outside of it.
   const FactorList &own = node.tensor(claim.value)[claim.dimension];
   SmallVector<Sharding, 2> parts = split(*claim.part, own, node.rule, mesh);

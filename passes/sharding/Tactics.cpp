@@ -114,6 +114,8 @@ static bool findMakers(Value value, SmallVectorImpl<Operation *> &makers) {
   if (auto linear = dyn_cast_or_null<LinearOp>(op);
       linear && isOfPair(linear) && linear.getResidual())
     return findMakers(linear.getResidual(), makers);
+  if (auto scaled = dyn_cast_or_null<MagnitudeOp>(op))
+    return findMakers(scaled.getX(), makers);
   if (isa_and_nonnull<LinearOp, GatedLinearOp>(op)) {
     makers.push_back(op);
     return true;

@@ -19,6 +19,10 @@ int64_t tasks::transposedScratch(int64_t columns) {
          (258 * 256 + 16 * 256 * 16 + 258 * llvm::alignTo(columns, 16));
 }
 
+int64_t tasks::squaresScratch(int64_t columns, int64_t rank) {
+  return sizeof(float) * std::max(8 * columns, 80 * rank);
+}
+
 Matrix tasks::readMatrix(PhaseBuilder &phase, const View &view,
                          const Box &tile) {
   phase.reads(view, tile);

@@ -66,6 +66,9 @@ void callTransposed(PhaseBuilder &phase, const TransposedCall &call);
 /// Bytes of scratch that this asks for (the same test holds it).
 int64_t transposedScratch(int64_t columns);
 
+/// Bytes of scratch that baton_task_adapted_squares asks for (held likewise).
+int64_t squaresScratch(int64_t columns, int64_t rank);
+
 /// The product of heads by weights that train.
 mlir::LogicalResult tileTrained(model::HeadLinearOp op, Tiler &tiler);
 

@@ -31,8 +31,13 @@ public:
   void read(const View &view) {
     appendRead(phase, view, tileOf(view), operands);
   }
-  /// All of a parameter, row-major.
+  /// All of a parameter, row-major, or of a vector that the step has made; in
+  /// the place of a vector that there is not, nothing.
   void parameter(mlir::Value value, llvm::StringRef what) {
+    if (!value) {
+      operands.push_back(phase.null());
+      return;
+    }
     std::string called = name + "." + what.str();
     bool isVector =
         mlir::cast<model::StepTensorType>(value.getType()).getRank() == 1;

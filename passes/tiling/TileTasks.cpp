@@ -278,8 +278,8 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
       for (Operation *user : parameter->getUsers())
         if (!isa<model::LinearOp, model::LinearInputGradientOp,
                  model::EmbeddingOp, model::CrossEntropyOp,
-                 dist::LogitMaximumOp, dist::LogitSumsOp,
-                 dist::LossGradientsOp>(user)) {
+                 model::AdaptedSquaresOp, dist::LogitMaximumOp,
+                 dist::LogitSumsOp, dist::LossGradientsOp>(user)) {
           user->emitOpError() << "cannot be tiled: its weight is quantised, "
                                  "which in training only linears, embeddings "
                                  "and the output projection read";

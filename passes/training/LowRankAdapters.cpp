@@ -28,20 +28,25 @@ namespace {
 class Adapter {
 public:
   Adapter(ProgramOp program, int64_t rank, double alpha, bool stabilized,
-          ArrayRef<std::string> targets)
+          bool decomposed, ArrayRef<std::string> targets)
       : program(program), rank(rank), alpha(alpha), stabilized(stabilized),
-        targets(targets), rewriter(program.getContext()) {}
+        decomposed(decomposed), targets(targets),
+        rewriter(program.getContext()) {}
 
   LogicalResult run();
   int64_t countPairs() const { return pairs; }
 
 private:
   void adapt(LinearOp linear);
+  Value scaleRows(LinearOp linear, LinearOp sum, ParameterOp down,
+                  ParameterOp up, FloatAttr factor, Value bias);
 
   ProgramOp program;
   const int64_t rank;
   const double alpha;
   const bool stabilized;
+  /// Whether rows of the adapted weights have trained lengths.
+  const bool decomposed;
   PairTargets targets;
   IRRewriter rewriter;
   int64_t pairs = 0;
@@ -49,16 +54,33 @@ private:
 
 } // namespace
 
+/// y = m (W + scale B A) x / |W + scale B A| + bias, row by row of the sum of
+/// matrices, which is never made. What is divided by counts as a constant.
+Value Adapter::scaleRows(LinearOp linear, LinearOp sum, ParameterOp down,
+                         ParameterOp up, FloatAttr factor, Value bias) {
+  const int64_t outputs = typeOf(sum).getDimension(1);
+  auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
+  ParameterOp magnitude = makePairParameter(rewriter, weight, linear.getLoc(),
+                                            "lora_magnitude_vector", {outputs},
+                                            rewriter.getF32Type());
+  auto squares = rewriter.create<AdaptedSquaresOp>(
+      magnitude.getLoc(), magnitude.getType(), weight, down, up, factor);
+  return rewriter.create<MagnitudeOp>(magnitude.getLoc(), typeOf(sum), sum,
+                                      magnitude, squares, bias);
+}
+
 /// y = W x + B (scale A x)
 void Adapter::adapt(LinearOp linear) {
   const int64_t inputs = typeOf(linear.getX()).getDimension(1),
                 outputs = typeOf(linear).getDimension(1);
   rewriter.setInsertionPointAfter(linear);
   auto weight = linear.getWeight().getDefiningOp<ParameterOp>();
-  ParameterOp down = makePairMatrix(rewriter, weight, linear.getLoc(), "lora_A",
+  ParameterOp down =
+                  makePairParameter(rewriter, weight, linear.getLoc(), "lora_A",
                                     {rank, inputs}, rewriter.getF32Type()),
-              up = makePairMatrix(rewriter, weight, linear.getLoc(), "lora_B",
-                                  {outputs, rank}, rewriter.getF32Type());
+              up =
+                  makePairParameter(rewriter, weight, linear.getLoc(), "lora_B",
+                                    {outputs, rank}, rewriter.getF32Type());
   auto narrow = StepTensorType::get(rewriter.getContext(), {kRows, rank},
                                     typeOf(linear).getElementType());
   const Value none;
@@ -71,11 +93,20 @@ void Adapter::adapt(LinearOp linear) {
   Value low = multiply(narrow, linear.getX(), down, /*residual=*/none);
   const double scale =
       alpha / (stabilized ? std::sqrt(double(rank)) : double(rank));
+  FloatAttr factor = rewriter.getF32FloatAttr(float(scale));
   if (scale != 1)
-    low = rewriter.create<ScaleOp>(down.getLoc(), narrow, low,
-                                   rewriter.getF32FloatAttr(float(scale)));
+    low = rewriter.create<ScaleOp>(down.getLoc(), narrow, low, factor);
+  // What scales rows of the weight does not scale the bias.
+  Value bias = linear.getBias();
+  if (decomposed && bias)
+    rewriter.modifyOpInPlace(linear, [&] { linear.getBiasMutable().clear(); });
   LinearOp sum = multiply(typeOf(linear), low, up, linear.getResult());
-  rewriter.replaceAllUsesExcept(linear.getResult(), sum.getResult(), sum);
+  Value result = sum.getResult();
+  if (decomposed)
+    result = scaleRows(linear, sum, down, up, factor, bias);
+  rewriter.replaceUsesWithIf(linear.getResult(), result, [&](OpOperand &use) {
+    return use.getOwner() != sum;
+  });
   ++pairs;
 }
 
@@ -100,7 +131,9 @@ LogicalResult Adapter::run() {
            rewriter.getNamedAttr("alpha", rewriter.getF64FloatAttr(alpha)),
            rewriter.getNamedAttr("rank_stabilized",
                                  rewriter.getBoolAttr(stabilized)),
-           rewriter.getNamedAttr("targets", rewriter.getStrArrayAttr(names))}));
+           rewriter.getNamedAttr("targets", rewriter.getStrArrayAttr(names)),
+           rewriter.getNamedAttr("weight_decomposed",
+                                 rewriter.getBoolAttr(decomposed))}));
   return success();
 }
 
@@ -122,7 +155,7 @@ struct LowRankAdapters
         return signalPassFailure();
       }
       std::vector<std::string> names(targets.begin(), targets.end());
-      Adapter adapter(program, rank, alpha, stabilized, names);
+      Adapter adapter(program, rank, alpha, stabilized, decomposed, names);
       if (failed(adapter.run()))
         return signalPassFailure();
       numPairs += adapter.countPairs();

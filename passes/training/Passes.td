@@ -89,6 +89,15 @@ def LowRankAdapters : Pass<"low-rank-adapters", "::mlir::ModuleOp"> {
     its last parts, or its whole name; `all-linear` means all linears but routers
     and the output projection.
 
+    With `decomposed` each row of the adapted weight is divided by its length and
+    multiplied by one that trains (Liu et al., "DoRA: Weight-Decomposed Low-Rank
+    Adaptation", 2024). A bias is added behind that:
+    ```mlir
+    %m = model.parameter ["base_model.model.model.layers.{layer}.self_attn.q_proj.lora_magnitude_vector"]
+    %3 = model.adapted_squares %w, %a, %b {factor = 2.0}
+    %z = model.magnitude %y, %m, %3
+    ```
+
     The program gets an attribute `model.adapter` that says what came of it.
 
     Refused: programs that are not in training form, targets that no linear has.
@@ -97,6 +106,7 @@ def LowRankAdapters : Pass<"low-rank-adapters", "::mlir::ModuleOp"> {
     Option<"rank", "rank", "int64_t", "16", "Rows of A, columns of B">,
     Option<"alpha", "alpha", "double", "32", "By which the pair's product counts, divided by the rank">,
     Option<"stabilized", "stabilized", "bool", "false", "Divide by the rank's square root instead">,
+    Option<"decomposed", "decomposed", "bool", "false", "Train the lengths of the adapted weights' rows">,
     ListOption<"targets", "targets", "std::string", "Names of the linears that get a pair">,
   ];
   let statistics = [

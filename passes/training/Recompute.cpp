@@ -32,7 +32,8 @@ using namespace baton::model;
 using namespace baton::training;
 
 /// Bytes of a value for each of a step's rows, which sees as many positions as
-/// the longest sequence has; nothing if it cannot be saved.
+/// the longest sequence has; 0 of a vector of a fixed size, nothing if it
+/// cannot be saved.
 static std::optional<int64_t> rowBytes(Value value, ProgramOp program) {
   StepTensorType type = typeOf(value);
   int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
@@ -42,7 +43,9 @@ static std::optional<int64_t> rowBytes(Value value, ProgramOp program) {
       bytes *= dimension;
     else if (symbols++)
       bytes *= program.getMaxSeq();
-  return symbols ? std::optional(bytes) : std::nullopt;
+  if (!symbols)
+    return type.getRank() == 1 ? std::optional<int64_t>(0) : std::nullopt;
+  return bytes;
 }
 
 namespace {
@@ -117,7 +120,9 @@ Recomputation::Recomputation(StackOp stack, RecomputeMode mode,
 bool Recomputation::mayRepeat(Operation *op) const {
   if (isNeverSaved(op))
     return true;
-  if (!isMemoryEffectFree(op))
+  // Squares of rows of weights are few numbers, however many rows a step has,
+  // and all of a weight is read for them.
+  if (!isMemoryEffectFree(op) || isa<AdaptedSquaresOp>(op))
     return false;
   auto differentiable = dyn_cast<Differentiable>(op);
   return mode == RecomputeMode::full ||

@@ -79,6 +79,11 @@ ServedAdapter::ServedAdapter(
       padded(static_cast<uint32_t>(in_whole_panels(
           std::min<uint64_t>(config.rank, uint64_t(most) + 1)))),
       own_number(next_number()) {
+  if (config.decomposed)
+    throw Error((folder / adapter_config_name).string() +
+                ": use_dora scales rows of the model's weights, which programs "
+                "with room for adapters do not; batonc merge " +
+                folder.string() + " -o OUT makes a model of it");
   if (config.rank > most)
     throw Error((folder / adapter_config_name).string() + ": r is " +
                 std::to_string(config.rank) + ", and the program takes up to " +

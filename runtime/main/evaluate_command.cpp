@@ -47,13 +47,16 @@ std::vector<double> measure(const Metadata &metadata,
   TrainingTensors tensors(metadata, *execution, rank);
   const unsigned threads =
       communicator && workers ? workers : chosen_workers(options.run);
-  tensors.load(Checkpoint::open(folder), threads);
+  const Checkpoint model = Checkpoint::open(folder);
+  tensors.load(model, threads);
   using Of = TrainingTensors::Of;
   if (options.adapter)
     tensors.load(Checkpoint::open_file(*options.adapter, adapter_weights_name),
                  threads, Of::Adapter);
-  else
+  else {
     tensors.initialize(/*seed=*/0, Of::Adapter);
+    tensors.initialize_magnitudes(model, threads);
+  }
   if (communicator) {
     Json own = identity(metadata, options.run);
     own["data"] = data;

@@ -204,10 +204,14 @@ void RankRun::load(unsigned threads) {
   if (!run.adapter)
     return;
   // What is not packed of what is frozen.
-  if (run.base)
-    tensors->load(Checkpoint::open(*run.base), threads);
-  else
+  if (run.base) {
+    const Checkpoint model = Checkpoint::open(*run.base);
+    tensors->load(model, threads);
+    if (!checkpoint)
+      tensors->initialize_magnitudes(model, threads);
+  } else {
     tensors->initialize(options.init_seed.value_or(0));
+  }
 }
 
 void RankRun::find_references() {

@@ -9,6 +9,7 @@
 #include "runtime/weights/convert.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/packing.h"
 #include "runtime/weights/parallel.h"
 #include "runtime/weights/parameters.h"
 #include "runtime/weights/stacked_experts.h"
@@ -290,6 +291,11 @@ TrainingTensors::TrainingTensors(const Metadata &metadata, Execution &execution,
     : execution(execution), rank(rank), paged(paged),
       mesh(Mesh::parse(metadata.json)),
       adapts(Adapter::parse(metadata.json).has_value()) {
+  if (adapts)
+    for (const ParameterDescription &parameter :
+         parse_parameters(metadata.json))
+      for (const ParameterPart &part : parameter.parts)
+        frozen.try_emplace(part.sources[0], FrozenWeight{part, parameter.type});
   const nlohmann::json &training = training_of(metadata.json);
   if (std::optional<Pipeline> pipeline = Pipeline::parse(metadata.json)) {
     add_stages(training, *pipeline);
@@ -610,6 +616,86 @@ void TrainingTensors::initialize(uint64_t seed, Of of) {
       for (uint64_t layer = 0; layer < tensor.layers; ++layer)
         for (size_t part = 0; part < tensor.parts.size(); ++part)
           initialize_part(tensor, layer, part, rank, seed);
+}
+
+/// Lengths of the rows of a matrix, which the program has as numbers of `type`
+/// or as they are stored.
+static std::vector<double> lengths_of_rows(const ParameterPart &part,
+                                           const Tensor &tensor,
+                                           DataType type) {
+  const uint64_t outputs = part.stored_outputs(), inputs = part.all_inputs();
+  const Conversion narrow = type == DataType::BF16 || type == DataType::F16
+                                ? conversion(DataType::F32, type)
+                                : nullptr;
+  std::vector<float> panel(inputs * panel_lanes);
+  std::vector<uint16_t> rounded(narrow ? panel.size() : 0);
+  std::vector<double> lengths(outputs);
+  for (uint64_t first = 0; first < outputs; first += panel_lanes) {
+    const uint64_t count = std::min(panel_lanes, outputs - first);
+    const PanelCut cut = {first, count, 0, inputs, inputs};
+    pack_panels({{{tensor.data, tensor.type, count, outputs,
+                   part.transposed != tensor.is_flipped, OutputBlocks(),
+                   -tensor.added, tensor.paired_rows, cut,
+                   is_quantised(tensor.type) ? &tensor : nullptr}},
+                 inputs,
+                 /*interleave=*/false,
+                 DataType::F32},
+                0, 1, reinterpret_cast<std::byte *>(panel.data()));
+    if (narrow) {
+      narrow(panel.data(), rounded.data(), panel.size());
+      conversion(type, DataType::F32)(rounded.data(), panel.data(),
+                                      panel.size());
+    }
+    double squares[panel_lanes] = {};
+    for (uint64_t input = 0; input < inputs; ++input)
+      for (uint64_t lane = 0; lane < panel_lanes; ++lane) {
+        const double value = panel[input * panel_lanes + lane];
+        squares[lane] += value * value;
+      }
+    for (uint64_t lane = 0; lane < count; ++lane)
+      lengths[first + lane] = std::sqrt(squares[lane]);
+  }
+  return lengths;
+}
+
+void TrainingTensors::initialize_magnitudes(const Checkpoint &model,
+                                            unsigned threads) {
+  struct Job {
+    const TrainingTensor *tensor;
+    uint64_t layer;
+    const FrozenWeight *weight;
+    StoredTensor stored;
+  };
+  std::vector<Job> jobs;
+  for (const TrainingTensor &tensor : tensors) {
+    if (!is_of(tensor, Of::Adapter) ||
+        !tensor.parts[0].sources[0].ends_with(adapter_magnitude))
+      continue;
+    std::string name = tensor.parts[0].sources[0];
+    name.erase(name.size() - adapter_magnitude.size());
+    name = name.substr(adapter_prefix.size()) + ".weight";
+    const auto found = frozen.find(name);
+    if (found == frozen.end())
+      throw Error("this program's description is damaged: it has rows' lengths "
+                  "of a weight that it does not have, " +
+                  quote_name(name));
+    for (uint64_t layer = 0; layer < tensor.layers; ++layer)
+      jobs.push_back(
+          {&tensor, layer, &found->second,
+           find_stored(found->second.part,
+                       tensor.first_layer + layer * tensor.layer_step, model)});
+  }
+  parallel_for(jobs.size(), threads, [&](size_t i) {
+    const auto &[tensor, layer, weight, stored] = jobs[i];
+    std::vector<double> lengths =
+        lengths_of_rows(weight->part, *stored.tensor, weight->type);
+    const Tensor made = {DataType::F64,
+                         {lengths.size()},
+                         reinterpret_cast<const std::byte *>(lengths.data()),
+                         lengths.size() * sizeof(double)};
+    read_part(*tensor, 0, rank, made, tensor->layer_data(layer));
+    stored.file->release(*stored.tensor);
+  });
 }
 
 std::vector<TensorSource>

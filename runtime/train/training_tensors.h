@@ -39,6 +39,7 @@
 #include "runtime/weights/safetensors.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -144,8 +145,13 @@ public:
   /// 0.02, vectors 1, or 0 if their name ends in "bias" or "sinks". Of an
   /// adapter's pairs A is uniform between plus and minus one over the root of
   /// its inputs, and B zero, as PEFT has it: at first it changes nothing. The
-  /// same seed gives the same weights.
+  /// same seed gives the same weights. Lengths of rows are 1, which rows of
+  /// random weights have, more or less.
   void initialize(uint64_t seed, Of of = Of::Model);
+  /// Of an adapter with lengths of rows (DoRA): makes these the lengths of the
+  /// rows of the model's weights, as the program has them, so that the adapter
+  /// changes nothing. Throws Error as load().
+  void initialize_magnitudes(const Checkpoint &model, unsigned threads);
 
   /// Parameters as a checkpoint stores them, of an adapter alone if there is
   /// one, under their first name, or the one that `like` has; or their
@@ -174,6 +180,13 @@ private:
   bool paged;
   Mesh mesh;
   bool adapts;
+  /// Where weights that are packed come from, and the type of their numbers, by
+  /// what the checkpoint calls them.
+  struct FrozenWeight {
+    ParameterPart part;
+    DataType type;
+  };
+  std::map<std::string, FrozenWeight> frozen;
   std::vector<HugeRegion> copies;
   std::vector<TrainingTensor> tensors;
   struct Collected {

@@ -21,6 +21,7 @@ std::optional<Adapter> Adapter::parse(const nlohmann::json &description) {
   adapter.rank = json.at("rank");
   adapter.alpha = json.at("alpha");
   adapter.stabilized = json.at("rank_stabilized");
+  adapter.decomposed = json.at("weight_decomposed");
   adapter.targets = json.at("targets").get<std::vector<std::string>>();
   return adapter;
 }
@@ -40,8 +41,6 @@ Adapter Adapter::read(const std::filesystem::path &folder) {
   auto at = [&](const char *key) { return json.value(key, nlohmann::json()); };
   if (at("peft_type") != "LORA")
     fail("peft_type has to be \"LORA\"");
-  if (at("use_dora") == true)
-    fail("use_dora is not built yet");
   // Modules with a factor of their own.
   for (const char *key : {"rank_pattern", "alpha_pattern"})
     if (const nlohmann::json pattern = at(key);
@@ -61,6 +60,7 @@ Adapter Adapter::read(const std::filesystem::path &folder) {
   adapter.rank = rank;
   adapter.alpha = alpha;
   adapter.stabilized = at("use_rslora") == true;
+  adapter.decomposed = at("use_dora") == true;
   adapter.targets = targets.get<std::vector<std::string>>();
   if (base.is_string())
     adapter.base = base;
@@ -79,6 +79,7 @@ std::string Adapter::config() const {
       {"r", rank},
       {"lora_alpha", alpha},
       {"use_rslora", stabilized},
+      {"use_dora", decomposed},
       {"target_modules", targets},
       {"lora_dropout", 0.0},
       {"bias", "none"},
@@ -95,7 +96,7 @@ void Adapter::expect(const Adapter &other,
     throw Error((folder / adapter_config_name).string() + ": " + what + " is " +
                 is + ", but the program was compiled for " + expected);
   };
-  auto text = [](double value) { return nlohmann::json(value).dump(); };
+  auto text = [](auto value) { return nlohmann::json(value).dump(); };
   auto names = [](const std::vector<std::string> &list) {
     std::string joined;
     for (const std::string &name : std::set(list.begin(), list.end()))
@@ -107,6 +108,8 @@ void Adapter::expect(const Adapter &other,
   if (other.factor() != factor())
     fail("the factor that lora_alpha and use_rslora make", text(other.factor()),
          text(factor()));
+  if (other.decomposed != decomposed)
+    fail("use_dora", text(other.decomposed), text(decomposed));
   if (names(other.targets) != names(targets))
     fail("target_modules", names(other.targets), names(targets));
 }

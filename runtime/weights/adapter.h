@@ -33,6 +33,8 @@ struct Adapter {
   double alpha = 0;
   /// Whether alpha is divided by the rank's square root.
   bool stabilized = false;
+  /// Whether rows of the adapted weights have lengths of their own (DoRA).
+  bool decomposed = false;
   /// Last parts of the names of modules that have a pair.
   std::vector<std::string> targets;
   /// The model that it was trained beside, as its folder says; empty for none.
@@ -54,6 +56,11 @@ struct Adapter {
 
 /// Whether a tensor of this name is an adapter's.
 bool is_of_adapter(std::string_view name);
+
+/// What an adapter's tensors are called behind the name of a module.
+inline constexpr std::string_view adapter_down = ".lora_A.weight",
+                                  adapter_up = ".lora_B.weight",
+                                  adapter_magnitude = ".lora_magnitude_vector";
 
 } // namespace baton
 

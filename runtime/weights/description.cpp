@@ -140,6 +140,7 @@ ParameterDescription parse_parameter(const nlohmann::json &object,
   if (!type)
     fail(result.name, "has the unknown dtype " +
                           quote_name(object.at("dtype").get<std::string>()));
+  result.type = *type;
   result.layers = unsigned_or(object, "layers", 1);
   result.first_layer = unsigned_or(object, "first_layer", 0);
   result.layer_step = unsigned_or(object, "layer_step", 1);

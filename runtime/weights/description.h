@@ -50,6 +50,8 @@ namespace baton {
 
 struct ParameterDescription {
   std::string name;
+  /// Of its elements; I8 of blocks.
+  DataType type;
   uint64_t layers;
   uint64_t first_layer;
   uint64_t layer_step;

@@ -154,7 +154,7 @@ def check_refusals(arguments, program, base, adapters, template, path):
           [*generate, "--adapter", edited("wide", lambda tensors: tensors.update(
               {a_name: ([shape[0], shape[1] + 1], [0.0] * shape[0] * (shape[1] + 1))}))])
     fails("takes up to 48 ranks", [*generate, "--adapter", edited("high", lambda tensors: None, r=1000)])
-    fails("use_dora is not built yet", [*generate, "--adapter", edited("dora", lambda tensors: None, use_dora=True)])
+    fails("use_dora scales rows of the model's weights", [*generate, "--adapter", edited("dora", lambda tensors: None, use_dora=True)])
     fails("adapter_config.json", [*generate, "--adapter", path("nowhere")])
     fails("the program takes no adapters", [base.path, *generate[1:], "--adapter", first])
     fails("--adapter: expected NAME=DIR", [*serve, "--adapter", first])

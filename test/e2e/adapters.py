@@ -17,7 +17,7 @@ from programs import expect, quickly, rows_of, run
 from training import Golden, gradient_errors, lines_of, read_bytes, read_tensors
 
 # What of adapter_config.json has to be PEFT's.
-KEYS = ("peft_type", "task_type", "r", "lora_alpha", "use_rslora", "bias")
+KEYS = ("peft_type", "task_type", "r", "lora_alpha", "use_rslora", "use_dora", "bias")
 
 
 def fails(command, text):
@@ -137,9 +137,13 @@ def test(arguments, scratch):
     expect(abs(alone - found) > 1e-4, f"eval: the model alone has the adapter's loss, {alone}")
     check_merged(arguments, golden, path)
 
-    # Random pairs: B is zero, so that the adapter changes nothing at first.
-    train("--steps", 1, *golden.batch, "--lr", 1e-9, begins=("--init-seed", 3), out=path("random"))
+    # Random pairs: B is zero, and rows have the lengths that they had, so that the adapter
+    # changes nothing at first.
+    first, = train("--steps", 1, *golden.batch, "--lr", 1e-9, begins=("--init-seed", 3), out=path("random"))
+    expect(abs(first["loss"] / alone - 1) < 1e-6, f"random pairs: the loss is {first['loss']}, the model's {alone}")
     for name, (_, _, values) in read_tensors(path("random/step-1/adapter_model.safetensors")).items():
+        if name.endswith("lora_magnitude_vector"):
+            continue
         largest = max(map(abs, values))
         expect(largest <= 2e-9 if ".lora_B." in name else 0.01 < largest <= 1, f"{name} begins with {largest}")
 
@@ -160,10 +164,13 @@ def check_blocks(arguments, golden, path, compile_program, train):
     expect(0 < worst < 0.01, f"states in blocks: losses are off by {worst:.2e}")
     pairs = read_tensors(path("blocks-whole/step-50/adapter_model.safetensors"))
     elements = sum(len(values) for _, _, values in pairs.values())
+    # Vectors are as rows.
+    matrices = {name: shape if len(shape) == 2 else [1, *shape] for name, (_, shape, _) in pairs.items()}
     # Queries, keys and values that GPT-2 stores as one are three parameters.
-    parts = {name: 3 if ".c_attn.lora_B." in name else 1 for name in pairs}
-    scales = sum(parts[name] * -(-rows // parts[name] // 32) * -(-columns // 32)
-                 for name, (_, (rows, columns), _) in pairs.items())
+    parts = {name: 3 if ".c_attn.lora_" in name and ".lora_A." not in name else 1 for name in pairs}
+    blocks_of = lambda size: -(-size // 32)
+    scales = sum(parts[name] * (blocks_of(rows // parts[name]) * blocks_of(columns) if rows > 1 else
+                                blocks_of(columns // parts[name])) for name, (rows, columns) in matrices.items())
     states = read_tensors(path("blocks-whole/step-50/optimizer.safetensors"), codes=True)
     sizes = [sum(len(values) for kind, _, values in states.values() if kind == wanted) for wanted in ("I8", "U8", "F32")]
     expect(sizes == [elements, elements, 2 * scales], f"states in blocks: {sizes} of {elements} elements")
@@ -212,7 +219,7 @@ def check_refusals(arguments, program, path):
     config = read_json(os.path.join(arguments.adapter, "adapter_config.json"))
     for key, value, text in (("r", config["r"] + 1, "r is"), ("lora_alpha", 99, "the factor"),
                              ("target_modules", ["k_proj"], "target_modules is"), ("peft_type", "IA3", "LORA"),
-                             ("use_dora", True, "use_dora"), ("alpha_pattern", {"q_proj": 3}, "alpha_pattern"),
+                             ("use_dora", not config["use_dora"], "use_dora is"), ("alpha_pattern", {"q_proj": 3}, "alpha_pattern"),
                              ("rank_pattern", {"q_proj": 2}, "rank_pattern")):
         with open(os.path.join(other, "adapter_config.json"), "w") as file:
             json.dump(config | {key: value}, file)

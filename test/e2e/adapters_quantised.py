@@ -23,8 +23,8 @@ def test(folder):
     generator = random.Random(1)
     write_tokens(path("tokens.u16"), (generator.randrange(96) for _ in range(600)))
 
-    def train(model, name, *flags):
-        run([arguments.batonc, model, "--mode=train", "--adapter=lora:r=4", "--quiet", *quickly([]), *flags, "-o",
+    def train(model, name, *flags, adapter="lora:r=4"):
+        run([arguments.batonc, model, "--mode=train", f"--adapter={adapter}", "--quiet", *quickly([]), *flags, "-o",
              path(name)])
         result = run([path(name), "train", "--weights", model, "--data", path("tokens.u16"), "--seq", 24, "--batch", 3,
                       "--steps", 3, "--lr", 1e-2, "--out", path(f"{name}-run"), "--quiet"])
@@ -56,6 +56,16 @@ def test(folder):
             plain = train(model, f"{name}-tp-f32", "--mesh=tp=2", "--dtype=f32")
             expect(ranks == plain, f"{name}: ranks have other bits than with its numbers in F32")
         print(f"{name}: {expected[0][0]['loss']:.4f} to {expected[0][-1]['loss']:.4f}, {share:.0%} of F32's memory")
+        if name not in ("mixed", "nf4"):
+            continue
+        # Lengths of rows begin as those of the numbers, and are computed from the blocks.
+        dora = "lora:r=4,dora"
+        expected = train(model, f"{name}-dora-f32", "--dtype=f32", adapter=dora)
+        expect(train(model, f"{name}-dora", adapter=dora) == expected, f"{name}, DoRA: other bits than its numbers in F32")
+        if name == "mixed":
+            cuda = train(model, f"{name}-dora-cuda", "--target=cuda:emulated", "--batch-invariant", adapter=dora)
+            expect(cuda == expected, f"{name}, DoRA: emulated CUDA has other bits")
+        print(f"{name}, DoRA: {expected[0][0]['loss']:.4f} to {expected[0][-1]['loss']:.4f}")
 
 
 if __name__ == "__main__":

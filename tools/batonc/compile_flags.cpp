@@ -172,7 +172,8 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
       "--mode=train: freeze the model and train low-rank pairs beside its "
       "linears (LoRA): lora, lora:r=16,alpha=32,targets=q_proj,v_proj,rslora, "
       "where targets are names of modules or all-linear, or a PEFT folder, "
-      "whose adapter_config.json says it. MODEL may be quantised");
+      "whose adapter_config.json says it; lora:dora also trains the lengths of "
+      "the adapted weights' rows (DoRA). MODEL may be quantised");
   app.add_option(
       "--loss", loss.value,
       "--mode=train, what is minimised: cross-entropy (each token by "

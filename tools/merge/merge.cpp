@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,30 +26,37 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The two matrices of a pair, in F32.
+/// The two matrices of a pair, in F32, and the lengths of the adapted weight's
+/// rows, if it has them.
 struct Pair {
-  std::vector<float> down, up; // [rank, inputs], [outputs, rank]
+  std::vector<float> down, up;   // [rank, inputs], [outputs, rank]
+  std::vector<float> magnitudes; // [outputs]
   uint64_t rank = 0, inputs = 0, outputs = 0;
 };
 
-std::vector<float> values_of(const StoredTensor &stored) {
+std::vector<float> values_of(const StoredTensor &stored, size_t dimensions) {
   const Tensor &tensor = *stored.tensor;
   const Conversion convert = conversion(tensor.type, DataType::F32);
-  if (!convert || tensor.shape.size() != 2)
+  if (!convert || tensor.shape.size() != dimensions)
     throw Error(stored.file->path().string() + ": tensor " +
-                quote_name(stored.name) +
-                " is no matrix of floating-point numbers");
-  std::vector<float> values(tensor.shape[0] * tensor.shape[1]);
+                quote_name(stored.name) + " is no " +
+                (dimensions == 1 ? "vector" : "matrix") +
+                " of floating-point numbers");
+  uint64_t count = 1;
+  for (uint64_t extent : tensor.shape)
+    count *= extent;
+  std::vector<float> values(count);
   convert(tensor.data, values.data(), values.size());
   return values;
 }
 
-Pair read_pair(const Checkpoint &adapter, const std::string &module) {
-  const StoredTensor down = adapter.find({module + ".lora_A.weight"}),
-                     up = adapter.find({module + ".lora_B.weight"});
+Pair read_pair(const Checkpoint &adapter, const std::string &module,
+               bool decomposed) {
+  const StoredTensor down = adapter.find({module + std::string(adapter_down)}),
+                     up = adapter.find({module + std::string(adapter_up)});
   Pair pair;
-  pair.down = values_of(down);
-  pair.up = values_of(up);
+  pair.down = values_of(down, 2);
+  pair.up = values_of(up, 2);
   pair.rank = down.tensor->shape[0];
   pair.inputs = down.tensor->shape[1];
   pair.outputs = up.tensor->shape[0];
@@ -56,6 +64,16 @@ Pair read_pair(const Checkpoint &adapter, const std::string &module) {
     throw Error(up.file->path().string() + ": tensor " + quote_name(up.name) +
                 " has the shape " + shape_text(up.tensor->shape) +
                 ", but lora_A the rank " + std::to_string(pair.rank));
+  if (!decomposed)
+    return pair;
+  const StoredTensor lengths =
+      adapter.find({module + std::string(adapter_magnitude)});
+  pair.magnitudes = values_of(lengths, 1);
+  if (pair.magnitudes.size() != pair.outputs)
+    throw Error(lengths.file->path().string() + ": tensor " +
+                quote_name(lengths.name) + " has the shape " +
+                shape_text(lengths.tensor->shape) + ", but lora_B " +
+                std::to_string(pair.outputs) + " rows");
   return pair;
 }
 
@@ -67,27 +85,68 @@ struct Sum {
   /// The weight is stored by its inputs.
   bool transposed = false;
 
-  void read(uint64_t first, uint64_t count, std::byte *destination) const;
+  /// Rows as they are stored, in ascending order.
+  void read(uint64_t first, uint64_t count, std::byte *destination);
+
+private:
+  /// A stored row of the sum in F32; `added` is room for as many numbers.
+  void add(uint64_t at, std::vector<float> &row,
+           std::vector<float> &added) const;
+  /// What each output of the sum is multiplied by to have its magnitude.
+  std::vector<float> scales() const;
+
+  /// These, while the weight is read.
+  std::vector<float> scaled;
 };
 
-void Sum::read(uint64_t first, uint64_t count, std::byte *destination) const {
+void Sum::add(uint64_t at, std::vector<float> &row,
+              std::vector<float> &added) const {
+  const Tensor &tensor = *weight.tensor;
+  const uint64_t columns = tensor.shape[1];
+  conversion(tensor.type, DataType::F32)(
+      tensor.data + at * columns * bytes_of(tensor.type), row.data(), columns);
+  std::fill(added.begin(), added.end(), 0.0f);
+  for (uint64_t r = 0; r < pair.rank; ++r)
+    for (uint64_t column = 0; column < columns; ++column)
+      added[column] += transposed ? pair.up[column * pair.rank + r] *
+                                        pair.down[r * pair.inputs + at]
+                                  : pair.up[at * pair.rank + r] *
+                                        pair.down[r * pair.inputs + column];
+  for (uint64_t column = 0; column < columns; ++column)
+    row[column] += factor * added[column];
+}
+
+std::vector<float> Sum::scales() const {
+  const Tensor &tensor = *weight.tensor;
+  const uint64_t rows = tensor.shape[0], columns = tensor.shape[1];
+  std::vector<float> row(columns), added(columns);
+  std::vector<double> squares(pair.outputs, 0.0);
+  for (uint64_t at = 0; at < rows; ++at) {
+    add(at, row, added);
+    for (uint64_t column = 0; column < columns; ++column)
+      squares[transposed ? column : at] +=
+          double(row[column]) * double(row[column]);
+  }
+  std::vector<float> result(pair.outputs);
+  for (uint64_t output = 0; output < pair.outputs; ++output)
+    result[output] = static_cast<float>(double(pair.magnitudes[output]) /
+                                        std::sqrt(squares[output]));
+  return result;
+}
+
+void Sum::read(uint64_t first, uint64_t count, std::byte *destination) {
   const Tensor &tensor = *weight.tensor;
   const uint64_t columns = tensor.shape[1], element = bytes_of(tensor.type);
-  const Conversion widen = conversion(tensor.type, DataType::F32),
-                   narrow = conversion(DataType::F32, tensor.type);
+  const Conversion narrow = conversion(DataType::F32, tensor.type);
   std::vector<float> row(columns), added(columns);
+  if (first == 0 && !pair.magnitudes.empty())
+    scaled = scales();
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t at = first + i;
-    widen(tensor.data + at * columns * element, row.data(), columns);
-    std::fill(added.begin(), added.end(), 0.0f);
-    for (uint64_t r = 0; r < pair.rank; ++r)
+    add(at, row, added);
+    if (!scaled.empty())
       for (uint64_t column = 0; column < columns; ++column)
-        added[column] += transposed ? pair.up[column * pair.rank + r] *
-                                          pair.down[r * pair.inputs + at]
-                                    : pair.up[at * pair.rank + r] *
-                                          pair.down[r * pair.inputs + column];
-    for (uint64_t column = 0; column < columns; ++column)
-      row[column] += factor * added[column];
+        row[column] *= scaled[transposed ? column : at];
     narrow(row.data(), destination + i * columns * element, columns);
   }
 }
@@ -107,9 +166,13 @@ bool stores_by_inputs(const fs::path &model) {
 }
 
 Sum make_sum(const Checkpoint &model, const Checkpoint &adapter,
-             const std::string &module, double factor, bool by_inputs) {
-  Sum sum{weight_of(model, module), read_pair(adapter, module),
-          static_cast<float>(factor), by_inputs};
+             const std::string &module, const Adapter &settings,
+             bool by_inputs) {
+  Sum sum;
+  sum.weight = weight_of(model, module);
+  sum.pair = read_pair(adapter, module, settings.decomposed);
+  sum.factor = static_cast<float>(settings.factor());
+  sum.transposed = by_inputs;
   const Tensor &tensor = *sum.weight.tensor;
   std::vector<uint64_t> shape = {sum.pair.outputs, sum.pair.inputs};
   if (by_inputs)
@@ -128,27 +191,28 @@ Sum make_sum(const Checkpoint &model, const Checkpoint &adapter,
 
 /// All pairs, by the names of their weights.
 std::map<std::string, Sum> sums_of(const Checkpoint &model,
-                                   const Checkpoint &adapter, double factor,
-                                   bool by_inputs) {
-  constexpr std::string_view down = ".lora_A.weight", up = ".lora_B.weight";
+                                   const Checkpoint &adapter,
+                                   const Adapter &settings, bool by_inputs) {
   std::map<std::string, Sum> sums;
   for (const std::string &name : adapter.names()) {
-    if (!is_of_adapter(name) || !(name.ends_with(down) || name.ends_with(up)))
+    if (!is_of_adapter(name) ||
+        !(name.ends_with(adapter_down) || name.ends_with(adapter_up) ||
+          (settings.decomposed && name.ends_with(adapter_magnitude))))
       throw Error((adapter.folder() / adapter_weights_name).string() +
                   ": tensor " + quote_name(name) +
                   " belongs to no pair of a linear");
-    if (!name.ends_with(down))
+    if (!name.ends_with(adapter_down))
       continue;
-    Sum sum =
-        make_sum(model, adapter, name.substr(0, name.size() - down.size()),
-                 factor, by_inputs);
+    Sum sum = make_sum(model, adapter,
+                       name.substr(0, name.size() - adapter_down.size()),
+                       settings, by_inputs);
     sums.emplace(sum.weight.name, std::move(sum));
   }
   return sums;
 }
 
 /// The tensor as it is written: merged, or as it was.
-TensorSource source_of(const StoredTensor &stored, const Sum *sum,
+TensorSource source_of(const StoredTensor &stored, Sum *sum,
                        const std::function<void(uint64_t)> &wrote) {
   const Tensor &tensor = *stored.tensor;
   TensorSource source;
@@ -190,8 +254,8 @@ MergeSummary merge(const MergeOptions &options) {
     throw Error(summary.model.string() +
                 " is quantised; an adapter is merged into the checkpoint that "
                 "it was made of (--model), which batonc quantize then takes");
-  const std::map<std::string, Sum> sums = sums_of(
-      model, adapter, settings.factor(), stores_by_inputs(summary.model));
+  std::map<std::string, Sum> sums =
+      sums_of(model, adapter, settings, stores_by_inputs(summary.model));
   if (fs::exists(fs::symlink_status(options.output, failure)))
     throw Error("-o " + options.output.string() + " is there already");
 

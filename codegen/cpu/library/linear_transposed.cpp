@@ -1,5 +1,4 @@
-//===- linear_transposed.cpp - packed weights from their other side
-//--------===//
+//===- linear_transposed.cpp - packed weights from their other side -------===//
 //
 // What a linear sums over is what its panels have 16 of side by side. So parts
 // of panels are unpacked and turned where a product packs its right-hand side,
@@ -7,69 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/blocks.h"
-#include "codegen/cpu/library/library.h"
+#include "codegen/cpu/library/panel_inputs.h"
 #include "codegen/cpu/library/product.h"
 
 using namespace baton::cpu;
 
 namespace {
-
-/// Inputs that are unpacked at once: whole blocks of every format.
-constexpr int64_t most_inputs = 256;
-
-/// Inputs [begin, begin + count) of a panel as [count][16], whole blocks but at
-/// the end; where they lie already, there.
-template <typename Weight>
-BATON_INLINE const Real *unpack_inputs(Real *buffer, const Weight *panel,
-                                       int64_t begin, int64_t count) {
-  return unpack(buffer, panel + PanelSize<Weight>::of(begin), count);
-}
-
-/// A panel that says which format it has.
-struct MixedPanel {
-  int8_t byte;
-};
-
-template <typename Block>
-__attribute__((noinline)) void unpack_format(Real *buffer,
-                                             const MixedPanel *panel,
-                                             int64_t begin, int64_t count) {
-  unpack_inputs(buffer,
-                reinterpret_cast<const Quantised<Block> *>(
-                    panel + sizeof(blocks::MixedHead)),
-                begin, count);
-}
-
-BATON_INLINE const Real *unpack_inputs(Real *buffer, const MixedPanel *panel,
-                                       int64_t begin, int64_t count) {
-  blocks::MixedHead head;
-  __builtin_memcpy(&head, panel, sizeof head);
-  switch (head.format) {
-#define BATON_UNPACK_FORMAT(NAME, BLOCK)                                       \
-  case blocks::NAME:                                                           \
-    unpack_format<blocks::BLOCK>(buffer, panel, begin, count);                 \
-    return buffer;
-    BATON_FOR_EACH_BLOCK(BATON_UNPACK_FORMAT)
-#undef BATON_UNPACK_FORMAT
-  }
-  __builtin_trap();
-}
-
-/// How inputs of a panel come, together.
-template <typename Weight>
-constexpr int64_t inputs_together = PanelSize<Weight>::inputs;
-template <> constexpr int64_t inputs_together<MixedPanel> = most_inputs;
-
-template <typename Weight>
-BATON_INLINE int64_t panel_stride_of(const Weight *, int64_t inputs) {
-  return PanelSize<Weight>::of(inputs);
-}
-BATON_INLINE int64_t panel_stride_of(const MixedPanel *panels, int64_t) {
-  blocks::MixedHead head;
-  __builtin_memcpy(&head, panels, sizeof head);
-  return head.stride;
-}
 
 /// Element (d, column) is the weight of output d and input `first` + column.
 template <typename Weight> struct TransposedSide {

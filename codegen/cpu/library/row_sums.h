@@ -20,12 +20,19 @@ BATON_INLINE bool joins(const int32_t *accumulate) {
 /// so from the next one, which is too far for the hardware's prefetchers.
 constexpr int64_t rows_ahead = 12;
 
-/// out[c] (+)= the chain of add(sum, row, c, count) over ascending rows, from
-/// +0 on.
-template <typename Add>
+/// What a sum is as it is.
+struct Unchanged {
+  BATON_INLINE Vector operator()(Vector sum, int64_t, int64_t) const {
+    return sum;
+  }
+};
+
+/// out[c] (+)= finish(sum, c, count) of the chain of add(sum, row, c, count)
+/// over ascending rows, from +0 on.
+template <typename Add, typename Finish = Unchanged>
 BATON_INLINE void sum_over_rows(Real *__restrict out, int64_t rows,
                                 int64_t columns, const int32_t *accumulate,
-                                Add add) {
+                                Add add, Finish finish = {}) {
   const bool adds = joins(accumulate);
   auto run = [&]<int Vectors>(int64_t column,
                               int64_t count) BATON_INLINE_LAMBDA {
@@ -40,7 +47,8 @@ BATON_INLINE void sum_over_rows(Real *__restrict out, int64_t rows,
     BATON_UNROLL
     for (int i = 0; i < Vectors; ++i) {
       Real *place = out + column + i * lanes;
-      store(place, adds ? sums[i] + load(place, count) : sums[i], count);
+      const Vector sum = finish(sums[i], column + i * lanes, count);
+      store(place, adds ? sum + load(place, count) : sum, count);
     }
   };
   // Several at once hide the latency of an addition.

@@ -44,6 +44,13 @@ BATON_CONSTEXPR int64_t baton_linear_transposed_scratch_bytes(int64_t columns) {
          (258 * 256 + 16 * 256 * 16 + 258 * ((columns + 15) / 16 * 16));
 }
 
+/// Bytes of `scratch` that adapted_squares needs for up to `columns` columns:
+/// 16 outputs and 64 inputs of each rank, or, of threads, eight sums a column.
+BATON_CONSTEXPR int64_t baton_adapted_squares_scratch_bytes(int64_t columns,
+                                                            int64_t rank) {
+  return sizeof(Real) * (80 * rank > 8 * columns ? 80 * rank : 8 * columns);
+}
+
 /// Bytes of `scratch` that sequence_attention and its two adjoints
 /// need for tiles of up to
 /// `rows` rows: baton_attention_scratch_bytes, or blocks of 64 rows of two

@@ -8,45 +8,9 @@
 #ifndef BATON_CODEGEN_CUDA_LIBRARY_LINEAR_TRANSPOSED_H
 #define BATON_CODEGEN_CUDA_LIBRARY_LINEAR_TRANSPOSED_H
 
-#include "codegen/cuda/library/blocks.h"
+#include "codegen/cuda/library/panel_inputs.h"
 
 namespace baton::cuda {
-
-template <typename Weight>
-BATON_DEVICE float weight_of(const Weight *panels, int64_t output,
-                             int64_t input, int64_t inputs) {
-  return load_weight(panels + (output / lanes * inputs + input) * lanes +
-                     output % lanes);
-}
-
-template <typename Block>
-BATON_DEVICE float weight_of(const Quantised<Block> *panels, int64_t output,
-                             int64_t input, int64_t inputs) {
-  return weight_at(panels + output / lanes * panel_bytes<Block>(inputs), input,
-                   output % lanes);
-}
-
-/// Panels that each say which format they have.
-struct MixedPanel {
-  int8_t byte;
-};
-
-BATON_DEVICE float weight_of(const MixedPanel *panels, int64_t output,
-                             int64_t input, int64_t) {
-  const int64_t stride =
-      reinterpret_cast<const blocks::MixedHead *>(panels)->stride;
-  const MixedPanel *panel = panels + output / lanes * stride;
-  switch (reinterpret_cast<const blocks::MixedHead *>(panel)->format) {
-#define BATON_WEIGHT_OF_FORMAT(NAME, BLOCK)                                    \
-  case blocks::NAME:                                                           \
-    return weight_at(reinterpret_cast<const Quantised<blocks::BLOCK> *>(       \
-                         panel + sizeof(blocks::MixedHead)),                   \
-                     input, output % lanes);
-    BATON_FOR_EACH_BLOCK(BATON_WEIGHT_OF_FORMAT)
-#undef BATON_WEIGHT_OF_FORMAT
-  }
-  return quiet_nan();
-}
 
 /// Steps of four depths that have their loads under way at once. What decodes
 /// any format has no registers for several.

@@ -19,6 +19,7 @@
 #include "codegen/cuda/library/embedding_gradient.h"
 #include "codegen/cuda/library/hyper_gradient.h"
 #include "codegen/cuda/library/linear_transposed.h"
+#include "codegen/cuda/library/magnitude.h"
 #include "codegen/cuda/library/norm_gradient.h"
 #include "codegen/cuda/library/preference_loss.h"
 #include "codegen/cuda/library/product.h"

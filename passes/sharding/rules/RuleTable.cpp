@@ -53,6 +53,7 @@ static RuleTable makeTable() {
                    addHyper,
                    addHyperGradient,
                    addLinear,
+                   addMagnitude,
                    addMatmul,
                    addNorm,
                    addNormGradient,

@@ -92,6 +92,7 @@ void addGatedLinear(RuleTable &rules);
 void addHyper(RuleTable &rules);
 void addHyperGradient(RuleTable &rules);
 void addLinear(RuleTable &rules);
+void addMagnitude(RuleTable &rules);
 void addMatmul(RuleTable &rules);
 void addNorm(RuleTable &rules);
 void addNormGradient(RuleTable &rules);

@@ -24,6 +24,7 @@ static TilingRules makeRules() {
                    addHyper,
                    addHyperGradient,
                    addLinear,
+                   addMagnitude,
                    addMatmul,
                    addNorm,
                    addNormGradient,

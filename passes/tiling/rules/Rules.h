@@ -90,6 +90,7 @@ void addGatedLinear(TilingRules &rules);
 void addHyper(TilingRules &rules);
 void addHyperGradient(TilingRules &rules);
 void addLinear(TilingRules &rules);
+void addMagnitude(TilingRules &rules);
 void addMatmul(TilingRules &rules);
 void addNorm(TilingRules &rules);
 void addNormGradient(TilingRules &rules);

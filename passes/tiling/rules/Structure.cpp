@@ -82,8 +82,8 @@ static LogicalResult tile(model::GradientOp op, Tiler &tiler,
                  model::GroupedBiasGradientOp, model::BiasGradientOp,
                  model::EmbeddingGradientOp, model::NormWeightGradientOp,
                  model::CrossEntropyOp, model::HyperScaleGradientOp,
-                 model::RouterLoadsOp, dist::LossGradientsOp>(
-                 op.getGradient().getDefiningOp())) {
+                 model::MagnitudeGradientOp, model::RouterLoadsOp,
+                 dist::LossGradientsOp>(op.getGradient().getDefiningOp())) {
     return op.emitOpError() << "cannot be tiled: no op that sums over rows "
                                "makes it";
   }

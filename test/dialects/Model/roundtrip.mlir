@@ -103,6 +103,16 @@ model.program @rounded max_seq 16 inputs bf16 {
   %began = model.norm_begin_gradient %x, %b scaled %scaled squares %squares : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 8 x f32>
   // CHECK: model.norm_end_gradient %{{[0-9a-z_]+}}, %[[SCALED]], %[[SQUARES]] {epsilon = 1.000000e+00 : f32, width = 8 : i64} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
   %back = model.norm_end_gradient %x, %scaled, %squares {width = 8 : i64, epsilon = 1.000000e+00 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
+  %pair = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+  %reverse = "test.value"() : () -> !model.tensor<8 x 3 x f32>
+  // CHECK: %[[SUMS:[0-9a-z_]+]] = model.adapted_squares %{{[0-9a-z_]+}}, %{{[0-9a-z_]+}}, %{{[0-9a-z_]+}} {factor = 2.000000e+00 : f32} : (!model.tensor<8 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<8 x 3 x f32>) -> !model.tensor<8 x f32>
+  %sums = model.adapted_squares %w, %pair, %reverse {factor = 2.0 : f32} : (!model.tensor<8 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<8 x 3 x f32>) -> !model.tensor<8 x f32>
+  // CHECK: model.magnitude %{{[0-9a-z_]+}}, %{{[0-9a-z_]+}}, %[[SUMS]] : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %scaledrows = model.magnitude %x, %b, %sums : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
+  // CHECK: model.magnitude %{{[0-9a-z_]+}}, %{{[0-9a-z_]+}}, %[[SUMS]] bias %{{[0-9a-z_]+}} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %biasedrows = model.magnitude %x, %b, %sums bias %b : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
+  // CHECK: model.magnitude_gradient %{{[0-9a-z_]+}}, %{{[0-9a-z_]+}}, %[[SUMS]] : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<8 x f32>
+  %ofmagnitude = model.magnitude_gradient %x, %scaledrows, %sums : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<8 x f32>
   // CHECK: model.layer_norm %{{[0-9a-z]+}}, %{{[0-9a-z]+}} {epsilon = 1.000000e+00 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
   %r11 = model.layer_norm %x, %b {epsilon = 1.000000e+00 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>
   // CHECK: model.layer_norm %{{[0-9a-z]+}}, %{{[0-9a-z]+}}, %{{[0-9a-z]+}} {epsilon = 0.000000e+00 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<8 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 8 x f32>

@@ -460,6 +460,187 @@
 
 // -----
 
+// adapted_squares: the weight is static [N, K]
+%v0 = "test.value"() : () -> !model.tensor<8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{the weight has 1 dimensions, expected 2}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... and static
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{the weight has a dimension that only a step knows}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<rows x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... its elements are a linear's
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x i32>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{the weight has 'i32' elements, expected floating-point or quantised}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x i32>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... down is [R, K]
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 7 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{down has shape [3, 7], expected [3, 8]}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 7 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... in f32
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x bf16>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{down has 'bf16' elements, expected f32}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 8 x bf16>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... up is [N, R]
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 4 x f32>
+// expected-error @below {{up has shape [9, 4], expected [9, 3]}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 4 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... in f32
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x bf16>
+// expected-error @below {{up has 'bf16' elements, expected f32}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x bf16>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... the result is [N]
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{the result has shape [8], expected [9]}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<8 x f32>
+
+// -----
+
+// ... in f32
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{the result has 'f64' elements, expected f32}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 1.0 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f64>
+
+// -----
+
+// ... the factor is finite
+%v0 = "test.value"() : () -> !model.tensor<9 x 8 x bf16>
+%v1 = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x 3 x f32>
+// expected-error @below {{factor is not finite}}
+%r = "model.adapted_squares"(%v0, %v1, %v2) {factor = 0x7F800000 : f32} : (!model.tensor<9 x 8 x bf16>, !model.tensor<3 x 8 x f32>, !model.tensor<9 x 3 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// magnitude: x is R x N
+%v0 = "test.value"() : () -> !model.tensor<4 x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{x has shape [4, 9], expected a symbol and a number}}
+%r = "model.magnitude"(%v0, %v1, %v2) {} : (!model.tensor<4 x 9 x f32>, !model.tensor<9 x f32>, !model.tensor<9 x f32>) -> !model.tensor<4 x 9 x f32>
+
+// -----
+
+// ... the result has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{types differ}}
+%r = "model.magnitude"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<9 x f32>, !model.tensor<9 x f32>) -> !model.tensor<rows x 8 x f32>
+
+// -----
+
+// ... magnitude is [N]
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{magnitude has shape [8], expected [9]}}
+%r = "model.magnitude"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<8 x f32>, !model.tensor<9 x f32>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// ... and so are squares
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{squares has shape [8], expected [9]}}
+%r = "model.magnitude"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<9 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// ... in f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x bf16>
+// expected-error @below {{squares has 'bf16' elements, expected f32}}
+%r = "model.magnitude"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<9 x f32>, !model.tensor<9 x bf16>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// ... and a bias
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+%v3 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{the bias has shape [8], expected [9]}}
+%r = "model.magnitude"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<9 x f32>, !model.tensor<9 x f32>, !model.tensor<8 x f32>) -> !model.tensor<rows x 9 x f32>
+
+// -----
+
+// magnitude_gradient: x is R x N
+%v0 = "test.value"() : () -> !model.tensor<4 x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<4 x 9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{x has shape [4, 9], expected a symbol and a number}}
+%r = "model.magnitude_gradient"(%v0, %v1, %v2) {} : (!model.tensor<4 x 9 x f32>, !model.tensor<4 x 9 x f32>, !model.tensor<9 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... dy has its type
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{dy has type}}
+%r = "model.magnitude_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<9 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... squares are [N]
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{squares has shape [8], expected [9]}}
+%r = "model.magnitude_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<8 x f32>) -> !model.tensor<9 x f32>
+
+// -----
+
+// ... the result is [N]
+%v0 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v1 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
+%v2 = "test.value"() : () -> !model.tensor<9 x f32>
+// expected-error @below {{the result has shape [8], expected [9]}}
+%r = "model.magnitude_gradient"(%v0, %v1, %v2) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<9 x f32>) -> !model.tensor<8 x f32>
+
+// -----
+
 // norm_begin_gradient: there is a gradient
 %v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
 %v1 = "test.value"() : () -> !model.tensor<8 x f32>
@@ -952,15 +1133,15 @@ model.program @p max_seq 8 training {
 
 // -----
 
-// save: rows or kv is a dimension of x
+// save: rows or kv is a dimension of x, or x is a vector of a fixed size
 model.program @p max_seq 8 training {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %g: !model.tensor<rows x i32>, %w: !model.tensor<rows x f32>):
   %x = "test.value"() : () -> !model.tensor<rows x 8 x f32>
   %y = model.stack %x repeat 2 : (!model.tensor<rows x 8 x f32>) -> !model.tensor<rows x 8 x f32> {
   ^bb1(%a: !model.tensor<rows x 8 x f32>):
-    %b = "test.value"() : () -> !model.tensor<8 x f32>
-    // expected-error @below {{saves '!model.tensor<8 x f32>', of which no dimension is 'rows' or 'kv'}}
-    model.save %b to "a" : !model.tensor<8 x f32>
+    %b = "test.value"() : () -> !model.tensor<8 x 2 x f32>
+    // expected-error @below {{saves '!model.tensor<8 x 2 x f32>', of which no dimension is 'rows' or 'kv', and which is no vector of a fixed size}}
+    model.save %b to "a" : !model.tensor<8 x 2 x f32>
     model.yield %a : !model.tensor<rows x 8 x f32>
   }
   model.return %w : !model.tensor<rows x f32>

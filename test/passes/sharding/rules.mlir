@@ -221,6 +221,18 @@
 %r83 = model.norm_begin_gradient %x, %v8 scaled %x : (!x, !v8, !x) -> !x
 // expected-remark @+1 {{rule: bs n, bs n, bs z -> bs z; sum n; replicated z; n=12 z=1}}
 %r84 = model.norm_end_gradient %n, %n, %r80#1 {width = 8 : i64, epsilon = 1.0e-5 : f32} : (!n, !n, !model.tensor<rows x 1 x f32>) -> !model.tensor<rows x 1 x f32>
+%down = "test.value"() : () -> !model.tensor<3 x 8 x f32>
+%up = "test.value"() : () -> !model.tensor<20 x 3 x f32>
+%v20 = "test.value"() : () -> !model.tensor<20 x f32>
+%x20 = "test.value"() : () -> !model.tensor<rows x 20 x f32>
+// expected-remark @+1 {{rule: n k, r k, n r -> n; sum k; replicated r; n=20 k=8 r=3}}
+%r98 = model.adapted_squares %voc, %down, %up {factor = 1.0 : f32} : (!voc, !model.tensor<3 x 8 x f32>, !model.tensor<20 x 3 x f32>) -> !model.tensor<20 x f32>
+// expected-remark @+1 {{rule: bs n, n, n -> bs n; n=20}}
+%r99 = model.magnitude %x20, %v20, %r98 : (!model.tensor<rows x 20 x f32>, !model.tensor<20 x f32>, !model.tensor<20 x f32>) -> !model.tensor<rows x 20 x f32>
+// expected-remark @+1 {{rule: bs n, n, n, n -> bs n; n=20}}
+%r100 = model.magnitude %x20, %v20, %r98 bias %v20 : (!model.tensor<rows x 20 x f32>, !model.tensor<20 x f32>, !model.tensor<20 x f32>, !model.tensor<20 x f32>) -> !model.tensor<rows x 20 x f32>
+// expected-remark @+1 {{rule: bs n, bs n, n -> n; sum b s; n=20}}
+%r101 = model.magnitude_gradient %x20, %x20, %r98 : (!model.tensor<rows x 20 x f32>, !model.tensor<rows x 20 x f32>, !model.tensor<20 x f32>) -> !model.tensor<20 x f32>
 // expected-remark @+1 {{rule: bs k, bs z -> bs k; replicated z; k=8 z=2}}
 %r66 = model.scale_rows %x, %two : (!x, !two) -> !x
 // expected-remark @+1 {{rule: bs m, bs n c, m p, bs m, bs z -> bs n c; replicated m n c p z; m=24 n=4 c=8 p=32 z=2}}

@@ -8,6 +8,7 @@
 #include "passes/plan/Passes.h"
 #include "passes/proof/Passes.h"
 #include "passes/tiling/Passes.h"
+#include "passes/tiling/Products.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
@@ -141,6 +142,16 @@ TEST(Scratch, OfTrainingIsWhatTheLibraryAsksFor) {
                  baton_product_scratch_bytes(columns)))
         << heads << " heads of " << width << ", tiles of " << rows << " by "
         << columns;
+  }
+}
+
+TEST(Scratch, OfFrozenWeightsIsWhatTheLibraryAsksFor) {
+  for (int64_t columns : {1, 16, 32, 100}) {
+    EXPECT_EQ(tasks::transposedScratch(columns),
+              baton_linear_transposed_scratch_bytes(columns));
+    for (int64_t rank : {1, 16, 1024})
+      EXPECT_EQ(tasks::squaresScratch(columns, rank),
+                baton_adapted_squares_scratch_bytes(columns, rank));
   }
 }
 

@@ -186,7 +186,7 @@ dist.mesh [tp = 2]
 model.program @numbers_of_no_row max_seq 8 {
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %table = model.parameter ["t"] : !model.tensor<4 x 4 x f32>
-  // expected-error @+1 {{cannot be tiled: it is of '!model.tensor<4 x 4 x f32>', and so far ranks add up numbers of every row, in f32}}
+  // expected-error @+1 {{cannot be tiled: it is of '!model.tensor<4 x 4 x f32>', and so far ranks add up numbers of every row, and vectors, in f32}}
   %sum = dist.all_reduce %table : !model.tensor<4 x 4 x f32> over ["tp"] from <[replicate, replicate], partial sum(tp)> to <[replicate, replicate]> payload "4 * 4 * 4"
   %e = model.embedding %tokens, %sum : (!model.tensor<rows x i32>, !model.tensor<4 x 4 x f32>) -> !model.tensor<rows x 4 x f32>
   %l = model.last_rows %e : (!model.tensor<rows x 4 x f32>) -> !model.tensor<outputs x 4 x f32>

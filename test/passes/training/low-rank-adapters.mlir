@@ -4,10 +4,11 @@
 // RUN: baton-opt %s --training-form --low-rank-adapters="rank=4 alpha=8 targets=self_attn.q_proj,down_proj" | FileCheck %s
 // RUN: baton-opt %s --training-form --low-rank-adapters="rank=4 alpha=4 targets=all-linear" | FileCheck %s --check-prefix=ALL
 // RUN: baton-opt %s --training-form --low-rank-adapters="rank=4 alpha=8 stabilized targets=down_proj" | FileCheck %s --check-prefix=STABLE
+// RUN: baton-opt %s --training-form --low-rank-adapters="rank=4 alpha=8 decomposed targets=down_proj" --differentiate --canonicalize --cse | FileCheck %s --check-prefix=ROWS
 // RUN: baton-opt %s --training-form --low-rank-adapters="rank=4 alpha=8 targets=down_proj" --differentiate --canonicalize --cse | FileCheck %s --check-prefix=BACK
 
 // CHECK: model.program @model
-// CHECK-SAME: model.adapter = {alpha = 8.000000e+00 : f64, kind = "lora", rank = 4 : i64, rank_stabilized = false, targets = ["down_proj", "q_proj"]}
+// CHECK-SAME: model.adapter = {alpha = 8.000000e+00 : f64, kind = "lora", rank = 4 : i64, rank_stabilized = false, targets = ["down_proj", "q_proj"], weight_decomposed = false}
 // CHECK: model.parameter ["wte"] {frozen}
 // CHECK: model.stack
 // CHECK: %[[WQ:.+]] = model.parameter ["l.{layer}.self_attn.q_proj.weight", "other.{layer}.self_attn.q_proj.weight"] {frozen}
@@ -32,6 +33,25 @@
 
 // 8 / sqrt(4)
 // STABLE: model.scale %{{.+}} {factor = 4.000000e+00 : f32}
+
+// Rows of the adapted weight have lengths that train, a bias comes behind. The backward step
+// scales by the same numbers, of which squares are saved; what is divided by has no gradient.
+// ROWS: targets = ["down_proj"], weight_decomposed = true}
+// ROWS: %[[W:.+]] = model.parameter ["l.{layer}.down_proj.weight"] {blocks = array<i64: 16, 40, 8>, frozen}
+// ROWS: %[[PLAIN:.+]] = model.linear %{{.+}}, %[[W]] : (
+// ROWS-DAG: %[[DOWN:.+]] = model.parameter {{.+}}lora_A
+// ROWS-DAG: %[[UP:.+]] = model.parameter {{.+}}lora_B
+// ROWS: %[[SUM:.+]] = model.linear %{{.+}}, %[[UP]] residual %[[PLAIN]]
+// ROWS: model.save %[[SUM]] to
+// ROWS: %[[M:.+]] = model.parameter ["base_model.model.l.{layer}.down_proj.lora_magnitude_vector"] {blocks = array<i64: 16, 40, 8>} : <16 x f32>
+// ROWS: %[[SQUARES:.+]] = model.adapted_squares %[[W]], %[[DOWN]], %[[UP]] {factor = 2.000000e+00 : f32}
+// ROWS: model.save %[[SQUARES]] to
+// ROWS: model.magnitude %[[SUM]], %[[M]], %[[SQUARES]] bias %{{.+}} :
+// ROWS: repeat 2 reverse
+// ROWS-DAG: %[[READ:.+]] = model.saved {{.+}} : <16 x f32>
+// ROWS: model.magnitude_gradient %[[DY:.+]], %{{.+}}, %[[READ]]
+// ROWS-NOT: model.adapted_squares
+// ROWS: model.return
 
 // No weight of the loss or of the other linear has a gradient, nor is that one's input, which
 // the stack carries, saved for one.
@@ -61,7 +81,8 @@ model.program @model max_seq 64 {
     %e, %p = model.route %g {normalize} : (!model.tensor<rows x 4 x f32>) -> (!model.tensor<rows x 2 x i32>, !model.tensor<rows x 2 x f32>)
     %r = model.activate %q {activation = #model.activation<silu>} : (!wide) -> !wide
     %wd = model.parameter ["l.{layer}.down_proj.weight"] {blocks = array<i64: 16, 40, 8>} : !model.tensor<16 x 24 x f32>
-    %d = model.linear %r, %wd : (!wide, !model.tensor<16 x 24 x f32>) -> !x
+    %bd = model.parameter ["l.{layer}.down_proj.bias"] {blocks = array<i64: 16, 40, 8>} : !model.tensor<16 x f32>
+    %d = model.linear %r, %wd bias %bd : (!wide, !model.tensor<16 x 24 x f32>, !model.tensor<16 x f32>) -> !x
     %s = model.add %a, %d : (!x, !x) -> !x
     model.yield %s : !x
   }

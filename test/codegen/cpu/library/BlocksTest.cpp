@@ -21,6 +21,7 @@ struct Bodies {
   decltype(&baton_task_linear_transposed_q8_0) transposed;
   decltype(&baton_task_gated_linear_q8_0) gated;
   decltype(&baton_task_embedding_panels_q8_0) embedding;
+  decltype(&baton_task_adapted_squares_q8_0) squares;
 };
 
 Bodies bodies_of(std::string_view format) {
@@ -28,11 +29,12 @@ Bodies bodies_of(std::string_view format) {
   if (format == #NAME)                                                         \
     return {baton_task_linear_##NAME, baton_task_linear_transposed_##NAME,     \
             baton_task_gated_linear_##NAME,                                    \
-            baton_task_embedding_panels_##NAME};
+            baton_task_embedding_panels_##NAME,                                \
+            baton_task_adapted_squares_##NAME};
   BATON_FOR_EACH_BLOCK(BATON_BODIES_OF)
 #undef BATON_BODIES_OF
   return {baton_task_linear_mixed, baton_task_linear_transposed_mixed, nullptr,
-          nullptr};
+          nullptr, baton_task_adapted_squares_mixed};
 }
 
 void expect_same_bits(const Buffer &found, const Buffer &expected,
@@ -127,6 +129,45 @@ TEST(Blocks, TransposedLinearsHaveTheBitsOfProducts) {
             QuantisedWeight({stored.type}, outputs, inputs, stored.format, 7),
             inputs, stored.format, random);
   }
+}
+
+void expect_squares_agree(const QuantisedWeight &weight, int64_t inputs,
+                          std::string_view format, Random &random) {
+  const std::vector<float> panels = weight.as_panels(inputs);
+  const int64_t outputs = static_cast<int64_t>(weight.numbers.size()) / inputs;
+  const int64_t rank = 3;
+  const Buffer down = random.buffer(rank, inputs),
+               up = random.buffer(outputs, rank);
+  for (int64_t columns : {int64_t(1), int64_t(33), outputs}) {
+    Buffer found(1, columns), expected(1, columns);
+    std::vector<float> scratch(
+        baton_adapted_squares_scratch_bytes(columns, rank) / 4);
+    bodies_of(format).squares(found.data(), weight.data(), down.data(),
+                              down.stride, up.data(), up.stride, 1.5f, columns,
+                              rank, inputs, scratch.data());
+    baton_task_adapted_squares_f32(expected.data(), panels.data(), down.data(),
+                                   down.stride, up.data(), up.stride, 1.5f,
+                                   columns, rank, inputs, scratch.data());
+    expect_same_bits(found, expected,
+                     std::string(format) + " of " + std::to_string(inputs));
+  }
+}
+
+TEST(Blocks, SquaresOfAdaptedRowsHaveTheBitsOfF32) {
+  Random random(6);
+  for (const StoredFormat &stored : stored_formats) {
+    const int64_t block = stored_block(stored.type).elements;
+    for (int64_t inputs : {block, 3 * block})
+      expect_squares_agree(
+          QuantisedWeight({stored.type}, 72, inputs, stored.format, 7), inputs,
+          stored.format, random);
+  }
+  std::vector<DataType> types;
+  for (const StoredFormat &stored : stored_formats)
+    if (stored.type != DataType::IQ4_NL)
+      types.push_back(stored.type);
+  expect_squares_agree(QuantisedWeight(types, 32, 512, all_formats(), 5), 512,
+                       "mixed", random);
 }
 
 TEST(Blocks, TransposedPanelsMayHaveSeveralFormats) {

@@ -144,6 +144,7 @@ struct F32 {
   static constexpr auto gated_linear = baton_task_gated_linear_f32;
   static constexpr auto stored_linear = baton_task_stored_linear_f32;
   static constexpr auto linear_transposed = baton_task_linear_transposed_f32;
+  static constexpr auto adapted_squares = baton_task_adapted_squares_f32;
 };
 
 struct BF16 {
@@ -159,6 +160,7 @@ struct BF16 {
   static constexpr auto gated_linear = baton_task_gated_linear_bf16;
   static constexpr auto stored_linear = baton_task_stored_linear_bf16;
   static constexpr auto linear_transposed = baton_task_linear_transposed_bf16;
+  static constexpr auto adapted_squares = baton_task_adapted_squares_bf16;
 };
 
 struct F16 {
@@ -176,6 +178,7 @@ struct F16 {
   static constexpr auto gated_linear = baton_task_gated_linear_f16;
   static constexpr auto stored_linear = baton_task_stored_linear_f16;
   static constexpr auto linear_transposed = baton_task_linear_transposed_f16;
+  static constexpr auto adapted_squares = baton_task_adapted_squares_f16;
 };
 
 using WeightTypes = ::testing::Types<F32, BF16, F16>;

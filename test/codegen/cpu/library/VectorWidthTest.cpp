@@ -191,6 +191,9 @@ TEST_F(VectorWidth, AdjointsWithinRowsAgree) {
   Buffer squares(3, 1);
   EXPECT_AGREE(3, 37, baton_task_norm_begin, squares.data(), squares.stride,
                x.data(), x.stride, weight.data(), 3, 37);
+  const std::vector<float> lengths(37, 2.0f);
+  EXPECT_AGREE(3, 37, baton_task_magnitude, x.data(), x.stride, weight.data(),
+               lengths.data(), weight.data(), 3, 37);
   EXPECT_AGREE(3, 37, baton_task_norm_end, x.data(), x.stride, squares.data(),
                squares.stride, 3, 37, 37, 1e-5f);
   EXPECT_AGREE(3, 1, baton_task_norm_end_gradient, dy.data(), dy.stride,

@@ -55,6 +55,26 @@ void expect_linear_transposed_agrees(const Twin<Function> &twin,
 }
 
 template <typename Function>
+void expect_adapted_squares_agree(const Twin<Function> &twin,
+                                  const std::vector<DataType> &types,
+                                  const char *formats) {
+  Random random(8);
+  const int64_t outputs = types.size() > 1 ? 32 : 40, inputs = 512, rank = 3;
+  const QuantisedWeight weight(types, outputs, inputs, formats, 6);
+  const int64_t columns = outputs * static_cast<int64_t>(types.size());
+  const Buffer down = random.buffer(rank, inputs),
+               up = random.buffer(columns, rank);
+  std::vector<float> scratch(
+      baton_adapted_squares_scratch_bytes(columns, rank) / 4);
+  twin.agree([&](auto body) {
+    std::vector<float> out(columns);
+    body(out.data(), weight.data(), down.data(), down.stride, up.data(),
+         up.stride, 1.5f, columns, rank, inputs, scratch.data());
+    return out;
+  });
+}
+
+template <typename Function>
 void expect_gated_linear_agrees(const Twin<Function> &twin, DataType type,
                                 const char *format) {
   Random random(2);
@@ -93,6 +113,9 @@ const int32_t place[] = {7, 20};
   }                                                                            \
   TWIN_TEST(baton_task_linear_transposed_##NAME) {                             \
     expect_linear_transposed_agrees(twin, {DataType::BLOCK}, #NAME);           \
+  }                                                                            \
+  TWIN_TEST(baton_task_adapted_squares_##NAME) {                               \
+    expect_adapted_squares_agree(twin, {DataType::BLOCK}, #NAME);              \
   }                                                                            \
   TWIN_TEST(baton_task_gated_linear_##NAME) {                                  \
     expect_gated_linear_agrees(twin, DataType::BLOCK, #NAME);                  \
@@ -184,6 +207,11 @@ TWIN_TEST(baton_task_integer_linear_mixed) {
 
 TWIN_TEST(baton_task_linear_transposed_mixed) {
   expect_linear_transposed_agrees(
+      twin, {DataType::Q8_0, DataType::Q4_K, DataType::Q6_K, DataType::NF4},
+      "q8_0|q4_k|q6_k|nf4");
+}
+TWIN_TEST(baton_task_adapted_squares_mixed) {
+  expect_adapted_squares_agree(
       twin, {DataType::Q8_0, DataType::Q4_K, DataType::Q6_K, DataType::NF4},
       "q8_0|q4_k|q6_k|nf4");
 }

@@ -95,6 +95,35 @@ void expect_linear_transposed_agrees(const Twin<Function> &twin) {
   });
 }
 
+template <typename Type, typename Function>
+void expect_adapted_squares_agree(const Twin<Function> &twin) {
+  Random random(7);
+  for (int64_t inputs : {1, 7, 64, 99, 300})
+    for (int64_t rank : {1, 5, 16})
+      for (int64_t columns : {1, 16, 32, 33}) {
+        const auto panels = Weight<Type>(random, columns, inputs).packed();
+        const Buffer down = random.buffer(rank, inputs),
+                     up = random.buffer(columns, rank);
+        std::vector<float> scratch(
+            baton_adapted_squares_scratch_bytes(columns, rank) / 4);
+        twin.agree([&](auto body) {
+          std::vector<float> out(columns);
+          body(out.data(), panels.data(), down.data(), down.stride, up.data(),
+               up.stride, 1.5f, columns, rank, inputs, scratch.data());
+          return out;
+        });
+      }
+}
+
+TWIN_TEST(baton_task_adapted_squares_f32) {
+  expect_adapted_squares_agree<F32>(twin);
+}
+TWIN_TEST(baton_task_adapted_squares_bf16) {
+  expect_adapted_squares_agree<BF16>(twin);
+}
+TWIN_TEST(baton_task_adapted_squares_f16) {
+  expect_adapted_squares_agree<F16>(twin);
+}
 TWIN_TEST(baton_task_linear_transposed_f32) {
   expect_linear_transposed_agrees<F32>(twin);
 }

@@ -263,6 +263,46 @@ TWIN_TEST(baton_task_norm_weight_gradient) {
   });
 }
 
+TWIN_TEST(baton_task_magnitude_gradient) {
+  Random random(15);
+  for_each_shape([&](int64_t rows, int64_t width) {
+    const Buffer x = random.buffer(rows, width),
+                 dy = random.buffer(rows, width);
+    std::vector<float> squares = random.vector(width);
+    for (float &square : squares)
+      square = 0.1f + square * square;
+    const std::vector<float> before = random.vector(width);
+    for_each_accumulation([&](const int32_t *accumulate) {
+      twin.agree([&](auto body) {
+        std::vector<float> out = before;
+        body(out.data(), dy.data(), dy.stride, x.data(), x.stride,
+             squares.data(), rows, width, accumulate);
+        return out;
+      });
+    });
+  });
+}
+
+TWIN_TEST(baton_task_magnitude) {
+  Random random(16);
+  for_each_shape([&](int64_t rows, int64_t width) {
+    const Buffer x = random.buffer(rows, width);
+    const std::vector<float> magnitude = random.vector(width),
+                             bias = random.vector(width);
+    std::vector<float> squares = random.vector(width);
+    for (float &square : squares)
+      square = 0.1f + square * square;
+    for (bool in_place : {false, true})
+      twin.agree([&](auto body) {
+        Buffer out = in_place ? x : Buffer(rows, width);
+        const Buffer &in = in_place ? out : x;
+        body(out.data(), out.stride, in.data(), in.stride, magnitude.data(),
+             squares.data(), in_place ? nullptr : bias.data(), rows, width);
+        return out;
+      });
+  });
+}
+
 //===- Within rows --------------------------------------------------------===//
 
 TWIN_TEST(baton_task_activate_gradient) {
