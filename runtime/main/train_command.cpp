@@ -390,9 +390,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
   std::vector<TrainingData::Part> pairs;
   if (beta)
     pairs = data.parts(shape);
-  TrainingRun run = {metadata, options,      folder,    adapter, base,
-                     schedule, optimizer,    paged,     scale,   *batches,
-                     pairs,    beta,         distillation, state, point};
+  TrainingRun run = {metadata, options,   folder,       adapter, base,
+                     schedule, optimizer, paged,        scale,   *batches,
+                     pairs,    beta,      distillation, state,   point};
   if (ranks.speak())
     report(data, *batches, options);
   ranks.run([&](Communicator *communicator, unsigned workers) {
