@@ -123,6 +123,9 @@ public:
       if (options.gradients)
         gradients.emplace(*options.gradients);
     }
+    // Each rank's file of what is not in memory is made in the run's folder.
+    if (!run.paged.storages.empty())
+      wait_for_first("the run's folder");
     execution = make_execution(run.metadata, frozen,
                                {workers,
                                 static_cast<uint32_t>(options.run.event_origin),
