@@ -17,7 +17,7 @@ namespace baton::cuda {
 constexpr int64_t square_chains = 8;
 
 /// Elements of a chain that are made at once, so that a rank's number is read
-/// once for all. What decodes Q6_K, or any format, has no registers for several.
+/// once for all. What decodes Q6_K, or any format, has registers for one.
 template <typename Weight> constexpr int elements_together = 4;
 template <>
 constexpr int elements_together<Quantised<baton::blocks::Q6_K>> = 1;
