@@ -19,8 +19,7 @@ constexpr int64_t square_chains = 8;
 /// Elements of a chain that are made at once, so that a rank's number is read
 /// once for all. What decodes Q6_K, or any format, has registers for one.
 template <typename Weight> constexpr int elements_together = 4;
-template <>
-constexpr int elements_together<Quantised<baton::blocks::Q6_K>> = 1;
+template <> constexpr int elements_together<Quantised<baton::blocks::Q6_K>> = 1;
 template <> constexpr int elements_together<MixedPanel> = 1;
 
 /// `squares` with those of some of a chain's elements, from input `d` on.
