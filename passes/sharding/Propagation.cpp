@@ -276,7 +276,12 @@ bool Propagation::accepts(const Node &node, ArrayRef<Sharding> factors,
     return false;
   // Ranks of a batch axis have other rows. What is made of weights alone all of
   // them make, however parts of a weight are kept.
-  if (isa<AdaptedSquaresOp>(node.op) && mesh.isBatch(claim.use.axis))
+  auto isParameter = [](Value value) {
+    return bool(value.getDefiningOp<ParameterOp>());
+  };
+  if (node.op->getNumOperands() > 0 &&
+      llvm::all_of(node.op->getOperands(), isParameter) &&
+      mesh.isBatch(claim.use.axis))
     return false;
   // The same axes outside of it.
   const FactorList &own = node.tensor(claim.value)[claim.dimension];

@@ -21,7 +21,7 @@ namespace {
 struct Options {
   std::string table, device = "a100-80gb", framework = "megatron-lm-2022",
                      recompute = "auto", html;
-  int64_t calibrate = 0, vocabulary = 51200;
+  int64_t calibrate = 0, vocabulary = usual_vocabulary;
   bool json = false;
 };
 } // namespace
@@ -165,8 +165,7 @@ void plan::add_judge_command(CLI::App &app) {
       "judge", "predicts training steps that somebody measured, and says how "
                "far off it is");
   command->footer("One row tells how slow the machine is; all others are "
-                  "predicted. Nothing "
-                  "else of the table is used.\n\nExample:\n"
+                  "predicted, and no other measured time is used.\n\nExample:\n"
                   "  batonc plan judge vtrain.csv --calibrate 1 --json");
   command
       ->add_option(

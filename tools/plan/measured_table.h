@@ -10,6 +10,10 @@
 
 namespace baton::plan {
 
+/// GPT-2's words, filled up to a multiple of 1024, as Megatron-LM has them for
+/// eight ranks: what vTrain's columns do not tell.
+inline constexpr int64_t usual_vocabulary = 51200;
+
 struct MeasuredStep {
   /// Of the file, counted from 1.
   int64_t line = 0;

@@ -336,10 +336,11 @@ void plan::add_train_command(CLI::App &app) {
                                         : .95 * wanted.device.memory;
     wanted.front = options->json || !options->html.empty();
     if (!options->measured.empty())
-      wanted.slowness = judge(read_measured_table(options->measured, 51200),
-                              options->measured, options->calibrate,
-                              wanted.device, wanted.framework, std::nullopt)
-                            .slowness;
+      wanted.slowness =
+          judge(read_measured_table(options->measured, usual_vocabulary),
+                options->measured, options->calibrate, wanted.device,
+                wanted.framework, std::nullopt)
+              .slowness;
     wanted.wanted = options->top;
     SearchResult result;
     {
