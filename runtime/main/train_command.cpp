@@ -7,6 +7,7 @@
 #include "runtime/error.h"
 #include "runtime/main/batch_setup.h"
 #include "runtime/main/batch_shape.h"
+#include "runtime/main/memory_needs.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/output.h"
 #include "runtime/main/ranks.h"
@@ -419,9 +420,14 @@ void forecast(const Metadata &metadata, const TrainOptions &options) {
       std::max(1u, machine.workers / Mesh::parse(metadata.json).ranks()));
   if (options.state_memory) {
     const PagedStorages paged = paged_storages(metadata, options);
+    const std::string states =
+        std::ranges::find(
+            training_uses, std::string_view("optimizer"),
+            [](const auto &use) { return std::string_view(use.first); })
+            ->second;
     for (RankForecast &rank : forecast.ranks)
       for (auto &[what, bytes] : rank.memory)
-        if (what == "optimizer's states")
+        if (what == states)
           bytes = std::min(bytes, paged.most);
   }
   print(options.json

@@ -154,6 +154,15 @@ def test(arguments, scratch):
         ratios.append(found / said)
         expect(abs(ratios[-1] - 1) < MARGIN, f"{name}: {said} bytes said, {found} resident")
 
+    # States beyond a limit are not in memory.
+    flags = ["--batch", 4, "--seq", 128, "--workers", 1]
+    all_said, said = plan(whole, *flags), plan(whole, *flags, "--state-memory", "4MiB")
+    memory, limited = all_said["ranks"][0]["memory"], said["ranks"][0]["memory"]
+    states = memory["optimizer's states"]
+    expect(states > 16 << 20 and limited == memory | {"optimizer's states": 4 << 20}, [memory, limited])
+    # The program itself is among all bytes, and never takes as many pages twice.
+    expect(abs(all_said["bytes"] - said["bytes"] - states + (4 << 20)) < 1 << 20, [all_said["bytes"], said["bytes"], states])
+
     # What no machine of tests could train, from nothing but its config.json.
     write_config(path("large"), LARGE)
     large = compiled("large.trainer", "--adapter=lora:r=16", "--recompute=full", model=path("large"))
