@@ -271,6 +271,53 @@ std::optional<Distillation> distillation_of(const Metadata &metadata,
   return result;
 }
 
+/// The numbers of the program's optimizer, and the weights of a learned one,
+/// as the command line gives them.
+OptimizerNumbers optimizer_of(const Metadata &metadata,
+                              const TrainOptions &options) {
+  OptimizerNumbers optimizer(metadata.json);
+  for (const std::string &assignment : options.numbers)
+    optimizer.set(assignment);
+  if (options.optimizer_weights && !optimizer.has_weights())
+    throw Error("--optimizer-weights: the program's optimizer has no weights "
+                "of its own; leave the flag out, or compile with batonc "
+                "--optimizer=small_fc_lopt");
+  if (options.optimizer_weights)
+    optimizer.read_weights(*options.optimizer_weights);
+  if (optimizer.needs_weights())
+    throw Error("--optimizer-weights is missing: the program's optimizer is "
+                "learned, and reads " +
+                optimizer.weights_text() + " from a safetensors file");
+  return optimizer;
+}
+
+/// The beta of DPO; none where the data has no pairs of answers.
+std::optional<double> dpo_beta(const TrainOptions &options,
+                               const TrainingData &data) {
+  if (options.dpo_beta && !data.has_pairs())
+    throw Error("--dpo-beta: is for pairs of answers; compile with batonc "
+                "--mode=train --loss=dpo");
+  if (!data.has_pairs())
+    return std::nullopt;
+  const double beta = options.dpo_beta.value_or(Preferences().beta);
+  if (!(beta > 0 && beta <= 1000))
+    throw Error("--dpo-beta: expected a number above 0 and of at most 1000");
+  return beta;
+}
+
+/// Refuses a run without a step left, and one whose validation has no data.
+void check_steps(const TrainOptions &options, const TrainingState &state,
+                 const Batches &batches) {
+  if (state.step >= options.steps)
+    throw Error("--steps " + std::to_string(options.steps) +
+                ": the checkpoint in " + options.out + " is of step " +
+                std::to_string(state.step) + " already");
+  if (options.validate_every && batches.validation_batches() == 0)
+    throw Error("--validate-every " + std::to_string(options.validate_every) +
+                ": no sequence is set aside for it; the data has one only, or "
+                "--validation-fraction is 0");
+}
+
 /// Says, before the first step, what of the data is trained with.
 void report(const TrainingData &data, const Batches &batches,
             const TrainOptions &options) {
@@ -319,19 +366,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
   check(schedule);
   if (!std::isfinite(options.clip) || options.clip < 0)
     throw Error("--clip: expected a number that is not negative");
-  OptimizerNumbers optimizer(metadata.json);
-  for (const std::string &assignment : options.numbers)
-    optimizer.set(assignment);
-  if (options.optimizer_weights && !optimizer.has_weights())
-    throw Error("--optimizer-weights: the program's optimizer has no weights "
-                "of its own; leave the flag out, or compile with batonc "
-                "--optimizer=small_fc_lopt");
-  if (options.optimizer_weights)
-    optimizer.read_weights(*options.optimizer_weights);
-  if (optimizer.needs_weights())
-    throw Error("--optimizer-weights is missing: the program's optimizer is "
-                "learned, and reads " +
-                optimizer.weights_text() + " from a safetensors file");
+  const OptimizerNumbers optimizer = optimizer_of(metadata, options);
   const PagedStorages paged = paged_storages(metadata, options);
   LossScale scale = loss_scale(metadata, options);
 
@@ -339,15 +374,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
       TrainingData::open(metadata, options.data, folder, shape.length,
                          /*notes=*/!options.run.quiet && ranks.speak());
 
-  if (options.dpo_beta && !data.has_pairs())
-    throw Error("--dpo-beta: is for pairs of answers; compile with batonc "
-                "--mode=train --loss=dpo");
-  std::optional<double> beta;
-  if (data.has_pairs())
-    beta = options.dpo_beta.value_or(Preferences().beta);
-  if (beta && !(*beta > 0 && *beta <= 1000))
-    throw Error("--dpo-beta: expected a number above 0 and of at most 1000");
-
+  const std::optional<double> beta = dpo_beta(options, data);
   std::optional<Teacher> teacher;
   const std::optional<Distillation> distillation =
       distillation_of(metadata, options, data, teacher);
@@ -380,14 +407,7 @@ void train(const Metadata &metadata, const TrainOptions &options,
   const std::unique_ptr<const Batches> batches =
       data.batches(shape, {state.seed, state.step, state.sequence},
                    options.validation_fraction);
-  if (state.step >= options.steps)
-    throw Error("--steps " + std::to_string(options.steps) +
-                ": the checkpoint in " + options.out + " is of step " +
-                std::to_string(state.step) + " already");
-  if (options.validate_every && batches->validation_batches() == 0)
-    throw Error("--validate-every " + std::to_string(options.validate_every) +
-                ": no sequence is set aside for it; the data has one only, or "
-                "--validation-fraction is 0");
+  check_steps(options, state, *batches);
   std::vector<TrainingData::Part> pairs;
   if (beta)
     pairs = data.parts(shape);
