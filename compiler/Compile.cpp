@@ -116,6 +116,8 @@ static Error compilePlans(llvm::ArrayRef<event::ProgramOp> programs,
       target.emit(layouts, info, options, descriptions, *host, installation);
   if (!code)
     return code.takeError();
+  if (options.stage == Stage::description)
+    return writeOutput(options.output, jsonText(info) + "\n");
   if (code->text)
     return writeOutput(options.output, *code->text);
   std::vector<llvm::StringRef> objects;

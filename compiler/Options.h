@@ -30,6 +30,7 @@ enum class Stage {
   phases,
   event,
   planJson,
+  description,
   llvm,
   cuda,
   object,

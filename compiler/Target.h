@@ -98,8 +98,8 @@ public:
   /// costs no time.
   virtual llvm::Error check(const CompileOptions &options) const = 0;
 
-  /// Makes the stage of `options` of proved plans, of one model: llvm or one
-  /// after it. `metadata` is what an executable says of itself, to which a
+  /// Makes the stage of `options` of proved plans, of one model: description or
+  /// one after it. `metadata` is what an executable says of itself, to which a
   /// target may add. `host` is the machine that runs all but kernels.
   virtual llvm::Expected<Code>
   emit(llvm::ArrayRef<plan::ProgramLayout> layouts, nlohmann::json &metadata,

@@ -12,9 +12,8 @@
 
 namespace baton {
 
-MachineForecast measure_machine(const Metadata &metadata,
-                                const RunOptions &options, bool times,
-                                bool pairs) {
+MachineForecast measure_machine(const Metadata &metadata, unsigned workers,
+                                bool times, bool pairs) {
   MachineForecast machine;
   if (!metadata.device.is_null())
     return machine;
@@ -24,7 +23,7 @@ MachineForecast measure_machine(const Metadata &metadata,
   machine.process = resident * page;
   machine.memory = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * page;
   machine.free = free_memory().value_or(0);
-  machine.workers = chosen_workers(options);
+  machine.workers = workers;
   if (!times)
     return machine;
   machine.flops = measure_arithmetic_peak(machine.workers, pairs);

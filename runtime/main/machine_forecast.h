@@ -4,7 +4,6 @@
 #define BATON_RUNTIME_MAIN_MACHINE_FORECAST_H
 
 #include "runtime/execute/metadata.h"
-#include "runtime/main/run_options.h"
 
 #include <nlohmann/json.hpp>
 
@@ -24,11 +23,11 @@ struct MachineForecast {
   double flops = 0, bytes = 0;
 };
 
-/// `pairs`: of products of pairs of BF16 numbers. Of a program on a device
-/// nothing is known; `times`: whether the machine's speed is asked for.
-MachineForecast measure_machine(const Metadata &metadata,
-                                const RunOptions &options, bool times,
-                                bool pairs = false);
+/// `workers`: those that a run would have. `pairs`: of products of pairs of BF16
+/// numbers. Of a program on a device nothing is known; `times`: whether the
+/// machine's speed is asked for.
+MachineForecast measure_machine(const Metadata &metadata, unsigned workers,
+                                bool times, bool pairs = false);
 
 nlohmann::ordered_json machine_json(const MachineForecast &machine);
 /// Whether so many bytes fit; a line, or nothing where nothing is known.

@@ -433,7 +433,7 @@ void forecast(const Metadata &metadata, const TrainOptions &options) {
                                        options.sequence, options.accumulate);
   // The peak is that of F32.
   const MachineForecast machine =
-      measure_machine(metadata, options.run,
+      measure_machine(metadata, chosen_workers(options.run),
                       /*times=*/compute_type(metadata) != "f64");
   TrainingForecast forecast = forecast_training(
       metadata, shape,

@@ -73,7 +73,7 @@ static int compileCommand(int argc, char **argv) {
   Choice emit{"--emit",
               "exe",
               {"schedule", "primitive", "model", "dist", "phases", "event",
-               "plan-json", "llvm", "cuda", "object", "exe"},
+               "plan-json", "description", "llvm", "cuda", "object", "exe"},
               {}};
   flags.addTo(app);
   app.add_option("-o", options.output,
@@ -85,7 +85,9 @@ static int compileCommand(int argc, char **argv) {
       "primitive (as imported: the form to write variants of a model in), "
       "model (as the schedule fuses it), dist (as --mesh cuts it), phases "
       "(the plan before events), event (the proved plan), plan-json (the "
-      "plan, not proved, as check-plan reads it), llvm, cuda, object, exe");
+      "plan, not proved, as check-plan reads it), description (what the "
+      "executable would say of itself: its memory, phases and costs, in JSON), "
+      "llvm, cuda, object, exe");
 
   if (auto status = parse(app, argc, argv, "batonc"))
     return *status;
@@ -98,9 +100,9 @@ static int compileCommand(int argc, char **argv) {
       {"schedule", Stage::schedule},  {"primitive", Stage::primitive},
       {"model", Stage::model},        {"dist", Stage::dist},
       {"phases", Stage::phases},      {"event", Stage::event},
-      {"plan-json", Stage::planJson}, {"llvm", Stage::llvm},
-      {"cuda", Stage::cuda},          {"object", Stage::object},
-      {"exe", Stage::executable}};
+      {"plan-json", Stage::planJson}, {"description", Stage::description},
+      {"llvm", Stage::llvm},          {"cuda", Stage::cuda},
+      {"object", Stage::object},      {"exe", Stage::executable}};
   for (auto [name, stage] : stages)
     if (emit.value == name)
       options.stage = stage;
@@ -110,6 +112,10 @@ static int compileCommand(int argc, char **argv) {
   reportFatalErrors(options.model);
   if (llvm::Error error = compile(options, Installation::ofTool(argv[0])))
     return fail(llvm::toString(std::move(error)));
+  if (options.stage == Stage::executable && !options.quiet &&
+      !flags.plannedRun().empty())
+    llvm::errs() << "planned for: " << options.output << " train"
+                 << flags.plannedRun() << "\n";
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "compiler/targets/Targets.h"
 #include "dialects/Model/Model.h"
 #include "passes/pipeline/Generators.h"
+#include "tools/batonc/plan_file.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -92,6 +93,7 @@ std::string tools::Choice::check() const {
 }
 
 void tools::CompileFlags::addTo(CLI::App &app) {
+  this->app = &app;
   addCodeFlags(app);
   addProgramFlags(app);
   addRankFlags(app);
@@ -130,6 +132,9 @@ void tools::CompileFlags::addCodeFlags(CLI::App &app) {
                  "instrument program, runtime and task library: thread, "
                  "address; the program also judges its plan before each new "
                  "step");
+  app.add_option("--plan", plan,
+                 "a file of batonc plan train -o: its flags, as if they stood "
+                 "here");
   app.add_option("--target-file", targetFile,
                  "target description (JSON) with other tile sizes");
   app.add_flag("--batch-invariant", batchInvariant,
@@ -717,7 +722,10 @@ void tools::CompileFlags::fill(CompileOptions &options) const {
     options.cache = link::Cache::userFolder();
 }
 
-std::string tools::CompileFlags::finish(CompileOptions &options) const {
+std::string tools::CompileFlags::finish(CompileOptions &options) {
+  if (!plan.empty())
+    if (std::string error = applyPlan(*app, plan, planned); !error.empty())
+      return error;
   if (std::string error = checkChoices(); !error.empty())
     return error;
   using Finish = std::string (CompileFlags::*)(CompileOptions &) const;

@@ -29,7 +29,10 @@ public:
   void addTo(CLI::App &app);
 
   /// Fills in the options, or returns an error line.
-  std::string finish(compiler::CompileOptions &options) const;
+  std::string finish(compiler::CompileOptions &options);
+
+  /// What --plan wants the program's train to be told; empty without a plan.
+  const std::string &plannedRun() const { return planned; }
 
 private:
   /// What code is made of what.
@@ -59,7 +62,8 @@ private:
   /// The same for a pipeline's schedule, once the mesh is known.
   std::string finishPipeline(compiler::CompileOptions &options) const;
 
-  std::string model, targetCpu = "native", targetFile;
+  CLI::App *app = nullptr;
+  std::string model, targetCpu = "native", targetFile, plan, planned;
   Choice mode{"--mode", "decode", {"decode", "train"}, {"score"}};
   std::string target = "cpu";
   Choice launch{"--launch", "persistent", {"persistent", "graph"}, {}};

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,9 @@ namespace baton {
 
 namespace fs = std::filesystem;
 
-void run_child(const std::vector<std::string> &words) {
+/// Its exit status; `prepare` runs in the child, between fork and exec.
+template <typename Prepare>
+static int status_of(const std::vector<std::string> &words, Prepare prepare) {
   std::vector<char *> arguments;
   for (const std::string &word : words)
     arguments.push_back(const_cast<char *>(word.c_str()));
@@ -25,6 +28,7 @@ void run_child(const std::vector<std::string> &words) {
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prepare();
     execv(arguments[0], arguments.data());
     _exit(127);
   }
@@ -41,8 +45,25 @@ void run_child(const std::vector<std::string> &words) {
   if (WIFSIGNALED(status))
     throw Error(words[0] + ": was ended by signal " +
                 std::to_string(WTERMSIG(status)));
-  if (WEXITSTATUS(status) != 0)
+  return WEXITSTATUS(status);
+}
+
+void run_child(const std::vector<std::string> &words) {
+  if (status_of(words, [] {}) != 0)
     throw AlreadySaid();
+}
+
+bool run_quiet_child(const std::vector<std::string> &words,
+                     const fs::path &errors) {
+  const std::string file = errors.string();
+  return status_of(words, [&] {
+           const int nothing = open("/dev/null", O_RDWR);
+           const int said =
+               open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+           if (nothing < 0 || said < 0 || dup2(nothing, 0) < 0 ||
+               dup2(nothing, 1) < 0 || dup2(said, 2) < 0)
+             _exit(127);
+         }) == 0;
 }
 
 ScratchFolder::ScratchFolder(const fs::path &path) : path(path) {

@@ -14,6 +14,12 @@ namespace baton {
 /// fails.
 void run_child(const std::vector<std::string> &words);
 
+/// The same without what it prints: nothing is read, and standard error goes to
+/// the file. Whether its status is 0; throws Error when it cannot be run, or a
+/// signal has ended it. Threads may call this at once.
+bool run_quiet_child(const std::vector<std::string> &words,
+                     const std::filesystem::path &errors);
+
 /// A folder, until the end of a scope.
 struct ScratchFolder {
   /// Throws Error when it cannot be made.

@@ -4,27 +4,13 @@
 
 #include "runtime/error.h"
 #include "runtime/main/table.h"
+#include "tools/plan/divisors.h"
 
 #include <algorithm>
 #include <tuple>
 
 using namespace baton;
 using namespace baton::plan;
-
-static std::vector<int64_t> divisors(int64_t number) {
-  std::vector<int64_t> found;
-  for (int64_t part = 1; part * part <= number; ++part)
-    if (number % part == 0) {
-      found.push_back(part);
-      if (part != number / part)
-        found.push_back(number / part);
-    }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-/// More parts of a stage send more than the shorter bubble saves.
-static constexpr int64_t most_chunks = 8;
 
 /// Calls `visit` with every split that sizes allow; returns why the last of the
 /// others is none.

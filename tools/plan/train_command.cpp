@@ -9,7 +9,9 @@
 #include "runtime/main/table.h"
 #include "tools/plan/judge.h"
 #include "tools/plan/page.h"
+#include "tools/plan/plan_file.h"
 #include "tools/plan/search.h"
+#include "tools/plan/train_options.h"
 
 #include <nlohmann/json.hpp>
 
@@ -21,45 +23,30 @@ using namespace baton;
 using namespace baton::plan;
 using Json = nlohmann::ordered_json;
 
-namespace {
-struct Options {
-  std::string model, device = "h100-80gb", framework = "megatron-core", html,
-                     measured;
-  int64_t devices = 0, global_batch = 0, sequence = 4096;
-  double memory = 0;
-  int64_t calibrate = 0;
-  size_t top = 10;
-  bool json = false, quiet = false;
-};
-} // namespace
+using Options = TrainOptions;
 
 /// What batonc takes to split a model so, and its program's train. What is
 /// recomputed inside of attention only has no flag: batonc's selective means
 /// another choice.
-static std::string flags(const Split &split) {
-  std::string mesh;
-  auto axis = [&](const char *name, int64_t size) {
-    if (size > 1)
-      mesh += (mesh.empty() ? "--mesh=" : ",") + std::string(name) + "=" +
-              std::to_string(size);
-  };
-  axis("pp", split.pipeline);
-  axis("dp", split.data);
-  axis("tp", split.tensor);
-  std::string text = "--mode=train" + (mesh.empty() ? "" : " " + mesh);
-  if (split.pipeline > 1) {
-    text += split.chunks > 1
-                ? " --pipeline=interleaved:" + std::to_string(split.chunks)
-                : " --pipeline=1f1b";
-    text += " --microbatches=" + std::to_string(split.microbatches());
-  }
-  if (split.sharded_states)
-    text += " --zero=1";
-  if (split.sequence_parallel)
-    text += " --sequence-parallel";
+static BatonSplit for_batonc(const Split &split) {
+  BatonSplit same;
+  same.data = split.data;
+  same.tensor = split.tensor;
+  same.pipeline = split.pipeline;
+  same.chunks = split.chunks;
+  same.schedule = split.chunks > 1 ? "interleaved" : "1f1b";
+  same.microbatches = split.microbatches();
+  same.sequences = split.micro_batch;
+  same.length = split.sequence;
+  same.zero = split.sharded_states ? 1 : 0;
+  same.sequence_parallel = split.sequence_parallel;
   if (split.recompute == Recompute::full)
-    text += " --recompute=full";
-  return text;
+    same.recompute = Recompute::full;
+  return same;
+}
+
+static std::string flags(const Split &split) {
+  return text_of(for_batonc(split).compile_flags());
 }
 
 static Json to_json(const Plan &plan, const Device &device) {
@@ -259,14 +246,67 @@ static void write_html(const Options &options, const SearchOptions &wanted,
               " (" + bytes_text(most.first) + ")");
 }
 
+/// What only --framework=baton has.
+static void add_baton_flags(CLI::App &command, Options &options) {
+  command
+      .add_option("--dtype", options.dtype,
+                  "--framework=baton: batonc's --dtype")
+      ->type_name("TYPE");
+  command
+      .add_option("--optimizer", options.optimizer,
+                  "--framework=baton: batonc's --optimizer")
+      ->type_name("OPTIMIZER");
+  command
+      .add_option("--target", options.target,
+                  "--framework=baton: batonc's --target, such as cuda:sm_90a "
+                  "for an H100")
+      ->type_name("TARGET");
+  command
+      .add_option("--workers", options.workers,
+                  "--framework=baton, on CPUs: threads of a rank; all cores "
+                  "together without it")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(256)));
+}
+
+static void check_baton_flags(const Options &options) {
+  if (!options.measured.empty())
+    throw Error("--measured: batonc's own programs are planned as they are; "
+                "leave it out with --framework=baton");
+}
+
+static void refuse_baton_flags(const Options &options) {
+  const std::pair<const char *, bool> given[] = {
+      {"--dtype", !options.dtype.empty()},
+      {"--optimizer", !options.optimizer.empty()},
+      {"--target", !options.target.empty()},
+      {"--workers", options.workers > 0},
+      {"--device=this-machine", options.device == this_machine}};
+  for (auto [flag, is_given] : given)
+    if (is_given)
+      throw Error(std::string(flag) + " is for --framework=baton");
+}
+
+/// batonc, of whose installation this program is.
+static std::string batonc_beside_this() {
+  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() /
+          "../../bin/batonc")
+      .lexically_normal()
+      .string();
+}
+
 void plan::add_train_command(CLI::App &app) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand(
       "train", "finds the fastest splits of a model over devices: data, tensor "
                "and pipeline parallel");
-  command->footer("Example:\n"
-                  "  batonc plan train --model ./llama --devices 64 "
-                  "--device h100-80gb --global-batch 512 --sequence 4096");
+  command->footer(
+      "Examples:\n"
+      "  batonc plan train --model ./llama --devices 64 --device h100-80gb "
+      "--global-batch 512 --sequence 4096\n"
+      "  batonc plan train --model ./llama --framework baton --device "
+      "this-machine --devices 2 --global-batch 8 --sequence 512 -o plan.json\n"
+      "  batonc ./llama --plan=plan.json -o trainer     compile the first\n");
   command
       ->add_option("--model", options->model,
                    "a checkpoint folder, or a config.json")
@@ -287,12 +327,15 @@ void plan::add_train_command(CLI::App &app) {
       ->capture_default_str();
   command
       ->add_option("--device", options->device,
-                   "the devices: a name, or a file")
+                   "the devices: a name, or a file; or this-machine, of which "
+                   "each is a part then (--framework=baton)")
       ->type_name("DEVICE")
       ->capture_default_str();
   command
       ->add_option("--framework", options->framework,
-                   "what trains: a name, or a file")
+                   "what trains: a name, or a file; or baton, which is batonc "
+                   "itself: each split that may be among the fastest is "
+                   "planned by it, to the byte")
       ->type_name("FRAMEWORK")
       ->capture_default_str();
   command
@@ -322,9 +365,21 @@ void plan::add_train_command(CLI::App &app) {
       ->add_option("--html", options->html,
                    "a page with pictures of the plans, too")
       ->type_name("FILE");
+  command
+      ->add_option("-o", options->output,
+                   "a file for the first plan, too: batonc MODEL --plan=FILE "
+                   "compiles it")
+      ->type_name("FILE");
+  add_baton_flags(*command, *options);
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--quiet", options->quiet, "no progress");
   command->callback([options] {
+    if (options->framework == baton_framework) {
+      check_baton_flags(*options);
+      plan_with_baton(*options, batonc_beside_this());
+      return;
+    }
+    refuse_baton_flags(*options);
     SearchOptions wanted;
     wanted.decoder = read_decoder(options->model);
     wanted.device = read_device(options->device);
@@ -358,6 +413,12 @@ void plan::add_train_command(CLI::App &app) {
     }
     if (result.plans.empty())
       refuse_memory(*options, wanted.memory, result);
+    if (!options->output.empty()) {
+      const Plan &first = result.plans[0];
+      const BatonSplit split = for_batonc(first.split);
+      write_plan(options->output, options->model, split.compile_flags(),
+                 split.train_flags(), first.time.total, first.memory.total);
+    }
     if (!options->html.empty())
       write_html(*options, wanted, result);
     if (!options->json) {

@@ -77,6 +77,8 @@ Expected<Code> CpuTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                llvm::ArrayRef<TargetDescription> descriptions,
                                const cpu::Target &host,
                                const Installation &installation) const {
+  if (options.stage == Stage::description)
+    return Code();
   cpu::TargetOptions targetOptions = codegenOptions(options, installation);
   std::string text = jsonText(metadata);
   Code code;

@@ -148,12 +148,18 @@ Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
                                 const Installation &installation) const {
   if (Error error = checkBodies(layouts, options))
     return std::move(error);
+  Code code;
+  code.machine = options.target;
+  metadata["device"] = {{"kind", options.target},
+                        {"launch",
+                         options.launchesGraph ? "graph" : "persistent"}};
+  // Of kernels only their compiler knows more.
+  if (options.stage == Stage::description)
+    return code;
   auto sources =
       emitKernelSources(layouts, options, descriptions, host, installation);
   if (!sources)
     return sources.takeError();
-  Code code;
-  code.machine = options.target;
   if (options.stage == Stage::cuda) {
     std::string &all = code.text.emplace();
     auto append = [&](const std::string &text) {
@@ -180,10 +186,7 @@ Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
   if (Error error =
           addHostPrograms(*sources, options, installation, code, *data))
     return std::move(error);
-  metadata["device"] = {
-      {"kind", options.target},
-      {"launch", options.launchesGraph ? "graph" : "persistent"},
-      {"kernels", std::move(kernels)}};
+  metadata["device"]["kernels"] = std::move(kernels);
   if (options.launchesGraph)
     metadata["device"]["programmatic"] =
         startsKernelsEarly(options, descriptions.front());

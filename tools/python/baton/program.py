@@ -80,7 +80,7 @@ def _source(model, scratch):
 
 
 def emit(model, stage="model", **options):
-    """The text of one stage: schedule, model, event, plan-json, llvm or cuda, of
+    """The text of one stage: schedule, model, event, plan-json, description, llvm or cuda, of
     anything that `compile` takes, with its options. Raises Error."""
     with tempfile.TemporaryDirectory(prefix="baton-") as scratch:
         return _run([find_batonc(), _source(model, scratch), f"--emit={stage}", *_flags(options)])

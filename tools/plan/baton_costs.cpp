@@ -1,0 +1,329 @@
+//===- baton_costs.cpp - what a step of a program of batonc's takes -------===//
+
+#include "tools/plan/baton_costs.h"
+
+#include "passes/pipeline/Drawing.h"
+#include "passes/pipeline/Generators.h"
+#include "passes/pipeline/Simulator.h"
+#include "runtime/comm/mesh.h"
+#include "runtime/error.h"
+#include "runtime/execute/pipeline.h"
+#include "runtime/main/training_forecast.h"
+#include "runtime/train/step_costs.h"
+#include "tools/plan/collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace baton;
+using namespace baton::plan;
+
+uint64_t BatonMemory::total() const {
+  uint64_t sum = 0;
+  for (const auto &[what, bytes] : parts)
+    sum += bytes;
+  return sum;
+}
+
+double plan::bytes_of_formula(const std::string &formula, double rows) {
+  std::istringstream words(formula);
+  double sum = 0, product = 1;
+  bool wants_factor = true;
+  for (std::string word; words >> word; wants_factor = !wants_factor) {
+    if (!wants_factor) {
+      if (word == "+") {
+        sum += product;
+        product = 1;
+      } else if (word != "*") {
+        break;
+      }
+      continue;
+    }
+    if (word == "rows") {
+      product *= rows;
+      continue;
+    }
+    size_t read = 0;
+    try {
+      product *= std::stod(word, &read);
+    } catch (const std::exception &) {
+      read = 0;
+    }
+    if (read != word.size())
+      throw Error("a program's description is damaged: '" + formula +
+                  "' are no bytes");
+  }
+  // It ends with a factor.
+  if (wants_factor || !words.eof())
+    throw Error("a program's description is damaged: '" + formula +
+                "' are no bytes");
+  return sum + product;
+}
+
+/// Those that differ in places along some axes: ranks that are `stride` apart.
+static Group group_along(const Mesh &mesh,
+                         const std::vector<std::string> &axes) {
+  const std::vector<uint32_t> ranks = mesh.group(0, axes);
+  Group group;
+  group.ranks = int64_t(ranks.size());
+  group.stride = ranks.size() > 1 ? int64_t(ranks[1]) - int64_t(ranks[0]) : 1;
+  group.beside = group.stride;
+  return group;
+}
+
+/// Products and attention at the rate that those reach, all else by its bytes.
+static double seconds_of(const StepCosts &costs, const Device &device) {
+  double sum = 0;
+  for (const auto &[name, amount] : costs.kinds) {
+    const double fraction =
+        name == "attention" ? device.attention_fraction : device.matmul_fraction;
+    sum += std::max(amount.flops / (device.matmul_rate * fraction),
+                    amount.bytes / (device.bandwidth * device.stream_fraction));
+  }
+  return sum;
+}
+
+namespace {
+/// What one run of one of a description's programs takes. Seconds.
+struct Run {
+  double computation = 0, update = 0;
+  /// What ranks exchange along with rows, and of gradients and weights.
+  double exchanges = 0, gradients = 0;
+
+  double total() const {
+    return computation + update + exchanges + gradients;
+  }
+};
+
+class ProgramCosts {
+public:
+  ProgramCosts(const Metadata &metadata, const BatonSplit &split,
+               const Device &device)
+      : metadata(metadata), split(split), device(device),
+        mesh(Mesh::parse(metadata.json)) {
+    if (const auto all = metadata.json.find("collectives");
+        all != metadata.json.end())
+      for (const nlohmann::json &collective : *all)
+        collectives[collective.value("program", "")].push_back(&collective);
+  }
+
+  /// `updates`: the run that ends a step; `rows`: whether it has a microbatch's.
+  Run of(uint32_t program, bool rows, bool updates) const {
+    const nlohmann::json &json = metadata.json.at("programs").at(program);
+    const uint64_t sequences = rows ? uint64_t(split.sequences) : 1;
+    const uint64_t length = rows ? uint64_t(split.length) : 1;
+    Run run;
+    StepCosts all = step_costs(json, sequences, length, updates);
+    StepCosts update;
+    if (auto found = all.kinds.find("updates"); found != all.kinds.end()) {
+      update.kinds.insert(*found);
+      all.kinds.erase(found);
+    }
+    run.computation = seconds_of(all, device);
+    run.update = seconds_of(update, device);
+    auto found = collectives.find(json.value("name", ""));
+    if (found == collectives.end())
+      found = collectives.find("");
+    if (found == collectives.end())
+      return run;
+    for (const nlohmann::json *collective : found->second) {
+      if (!updates && !collective->value("every_step", true))
+        continue;
+      const auto axes =
+          collective->at("axes").get<std::vector<std::string>>();
+      const double seconds =
+          collective->value("iterations", 1.0) *
+          half_reduce_seconds(
+              bytes_of_formula(collective->at("payload").get<std::string>(),
+                               double(sequences * length)),
+              group_along(mesh, axes), device);
+      const bool of_batch =
+          std::all_of(axes.begin(), axes.end(), [&](const std::string &axis) {
+            return std::count(mesh.batch.begin(), mesh.batch.end(), axis) > 0;
+          });
+      (of_batch ? run.gradients : run.exchanges) += seconds;
+    }
+    return run;
+  }
+
+  const Metadata &metadata;
+  const BatonSplit &split;
+  const Device &device;
+  const Mesh mesh;
+
+private:
+  std::map<std::string, std::vector<const nlohmann::json *>> collectives;
+};
+} // namespace
+
+/// One program does it all.
+static BatonTime time_of_one(const ProgramCosts &costs) {
+  BatonTime time;
+  const auto microbatches = double(costs.split.microbatches);
+  const Run some = costs.of(0, /*rows=*/true, /*updates=*/false);
+  const Run last = costs.of(0, /*rows=*/true, /*updates=*/true);
+  time.computation = (microbatches - 1) * some.computation + last.computation;
+  time.exchanges = (microbatches - 1) * some.exchanges + last.exchanges +
+                   (microbatches - 1) * some.gradients;
+  time.pipeline = time.computation + time.exchanges;
+  time.gradients = last.gradients;
+  time.update = last.update;
+  time.total = time.pipeline + time.gradients + time.update;
+  return time;
+}
+
+static double message_seconds(const ProgramCosts &costs, const std::string &channel) {
+  const int64_t ranks = costs.split.data * costs.split.tensor;
+  double slowest = 0;
+  for (const Message &message :
+       Message::parse(costs.metadata.json, costs.mesh))
+    if (message.channel == channel)
+      slowest = std::max(
+          slowest,
+          send_seconds(bytes_of_formula(message.payload,
+                                        double(costs.split.sequences) *
+                                            double(costs.split.length)),
+                       0, ranks, ranks, costs.device));
+  return slowest;
+}
+
+/// Stages run their tables, played out by the simulator of batonc pipeline.
+static BatonTime time_of_stages(const ProgramCosts &costs, const Pipeline &pipeline,
+                                std::string *picture) {
+  const BatonSplit &split = costs.split;
+  BatonTime time;
+  pipeline::PipelineCosts positions;
+  positions.positions.resize(size_t(pipeline.places) * pipeline.chunks);
+  positions.transfer = message_seconds(costs, "activations");
+  double busiest = -1, slowest_end = -1;
+  for (uint32_t place = 0; place < pipeline.places; ++place) {
+    std::map<uint32_t, Run> runs;
+    Run all;
+    double gradients = 0, update = 0;
+    for (const StageCall &call : pipeline.calls(place)) {
+      const bool rows = call.microbatch.has_value();
+      auto [run, is_new] = runs.try_emplace(call.program);
+      if (is_new)
+        run->second = costs.of(call.program, rows, !rows);
+      if (!rows) {
+        gradients += run->second.gradients;
+        update += run->second.total() - run->second.gradients;
+        continue;
+      }
+      all.computation += run->second.computation;
+      all.exchanges += run->second.exchanges + run->second.gradients;
+      pipeline::PositionCosts &position =
+          positions.positions[size_t(call.chunk) * pipeline.places + place];
+      const std::string part =
+          costs.metadata.json.at("programs").at(call.program).at("part");
+      (part == "forward"  ? position.forward
+       : part == "weight" ? position.weight
+                          : position.input) = run->second.total();
+    }
+    if (all.computation > busiest) {
+      busiest = all.computation;
+      time.computation = all.computation;
+      time.exchanges = all.exchanges;
+    }
+    if (gradients + update > slowest_end) {
+      slowest_end = gradients + update;
+      time.gradients = gradients;
+      time.update = update;
+    }
+  }
+  time.gradients += message_seconds(costs, "shared gradients");
+  std::string error;
+  const auto order =
+      pipeline::makeSchedule(split.schedule_text(), int(split.pipeline),
+                             int(split.microbatches), error);
+  if (!order)
+    throw Error(error);
+  const pipeline::Timeline timeline = pipeline::simulate(*order, positions);
+  time.pipeline = timeline.total;
+  time.bubble = timeline.total * timeline.bubble;
+  time.total = time.pipeline + time.gradients + time.update;
+  if (picture)
+    *picture = pipeline::drawSvg(*order, timeline);
+  return time;
+}
+
+BatonForecast plan::forecast(const Metadata &metadata, const BatonSplit &split,
+                             const Device &device, unsigned workers,
+                             bool draws) {
+  BatonForecast result;
+  const BatchShape shape = {uint64_t(split.data * split.sequences),
+                            uint64_t(split.length),
+                            uint64_t(split.microbatches)};
+  const TrainingForecast training = forecast_training(metadata, shape, workers);
+  const auto most = std::max_element(
+      training.ranks.begin(), training.ranks.end(),
+      [](const RankForecast &a, const RankForecast &b) {
+        return a.bytes() < b.bytes();
+      });
+  result.memory.parts = most->memory;
+  const ProgramCosts costs(metadata, split, device);
+  try {
+    if (const auto pipeline = Pipeline::parse(metadata.json))
+      result.time =
+          time_of_stages(costs, *pipeline, draws ? &result.picture : nullptr);
+    else
+      result.time = time_of_one(costs);
+  } catch (const nlohmann::json::exception &failure) {
+    throw Error(std::string("a program's description is damaged: ") +
+                failure.what());
+  }
+  result.time.rate =
+      training.costs().flops() / result.time.total / double(split.ranks());
+  return result;
+}
+
+double plan::seconds_at_least(const Decoder &decoder, const BatonSplit &split,
+                              const Device &device, double states) {
+  const double cut = double(split.tensor * split.pipeline);
+  const double rows = double(split.sequences * split.length);
+  const auto microbatches = double(split.microbatches);
+  const double layers = decoder.layer_matrices() * double(decoder.layers);
+  const double head = double(decoder.vocabulary) * double(decoder.hidden);
+  const double operations =
+      2 * rows *
+      (3 * (layers + head) +
+       (split.recompute == Recompute::full ? layers : 0)) /
+      cut;
+  // Stages have as much on average.
+  double seconds = microbatches * operations /
+                   (device.matmul_rate * device.matmul_fraction);
+  const Group tensor = {split.tensor, 1, 0, 1};
+  // Two sums in each direction, each in two halves.
+  seconds += 8 * microbatches * double(decoder.layers) /
+             double(split.pipeline) *
+             half_reduce_seconds(4 * rows * double(decoder.hidden), tensor,
+                                 device);
+  const double parameters = decoder.parameters(split.length) / cut;
+  const Group data = {split.data, split.tensor, 0, split.tensor};
+  const double gradients = half_reduce_seconds(4 * parameters, data, device);
+  seconds += gradients;
+  // Weights come back once, or, cut into parts, for each direction of each
+  // microbatch, as numbers of two bytes at least.
+  seconds +=
+      split.zero < 3
+          ? gradients
+          : 2 * microbatches * half_reduce_seconds(2 * parameters, data, device);
+  // States are read and written.
+  seconds += 2 * states * parameters /
+             (split.zero > 0 ? double(split.data) : 1) /
+             (device.bandwidth * device.stream_fraction);
+  // Less what rounding may add.
+  return seconds * (1 - 1e-9);
+}
+
+double plan::bytes_at_least(const Decoder &decoder, const BatonSplit &split,
+                            double states) {
+  const double parameters =
+      decoder.parameters(split.length) / double(split.tensor * split.pipeline);
+  auto of = [&](double bytes, int64_t from) {
+    return bytes / (split.zero >= from ? double(split.data) : 1);
+  };
+  return parameters * (of(4, 3) + of(4, 2) + of(states, 1));
+}
