@@ -23,9 +23,9 @@ struct MachineForecast {
   double flops = 0, bytes = 0;
 };
 
-/// `workers`: those that a run would have. `pairs`: of products of pairs of BF16
-/// numbers. Of a program on a device nothing is known; `times`: whether the
-/// machine's speed is asked for.
+/// `workers`: those that a run would have. `pairs`: of products of pairs of
+/// BF16 numbers. Of a program on a device nothing is known; `times`: whether
+/// the machine's speed is asked for.
 MachineForecast measure_machine(const Metadata &metadata, unsigned workers,
                                 bool times, bool pairs = false);
 

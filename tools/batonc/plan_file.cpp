@@ -31,10 +31,10 @@ static std::string apply(CLI::App &app, const std::string &flag,
   if (option->count()) {
     const std::string given =
         takesValue ? CLI::detail::join(option->results(), ",") : "";
-    return given == value ? ""
-                          : "the plan says " + flag + "=" + value +
-                                ", the command line " + flag + "=" + given +
-                                "; leave one of them out";
+    return given == value
+               ? ""
+               : "the plan says " + flag + "=" + value + ", the command line " +
+                     flag + "=" + given + "; leave one of them out";
   }
   try {
     option->add_result(takesValue ? value : "true");

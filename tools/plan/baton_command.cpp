@@ -73,10 +73,9 @@ static Described describe(const TrainOptions &options,
   const std::filesystem::path file =
       scratch / ("description-" + std::to_string(number++));
   const std::filesystem::path errors = file.string() + ".errors";
-  std::vector<std::string> words = {batonc,   model.string(),
-                                    "--emit=description",
-                                    "-o",     file.string(),
-                                    "--quiet"};
+  std::vector<std::string> words = {
+      batonc, model.string(), "--emit=description",
+      "-o",   file.string(),  "--quiet"};
   for (const auto &[flag, value] : compile_flags(options, split))
     words.push_back(value.empty() ? flag : flag + "=" + value);
   Described described;
@@ -126,8 +125,8 @@ rows(const std::vector<BatonPlan> &plans) {
          with(split), fixed_text(time.total, 3),
          percent_text(time.bubble / time.total),
          percent_text((time.exchanges + time.gradients) / time.total),
-         fixed_text(
-             double(split.global_batch() * split.length) / time.total, 0),
+         fixed_text(double(split.global_batch() * split.length) / time.total,
+                    0),
          bytes_text(double(plans[at].forecast.memory.total()))});
   }
   return rows;
@@ -137,17 +136,17 @@ static Json json_of(const TrainOptions &options, const BatonPlan &plan) {
   const BatonSplit &split = plan.split;
   const BatonTime &time = plan.forecast.time;
   Json json;
-  json["split"] = {{"tensor", split.tensor},
-                   {"pipeline", split.pipeline},
-                   {"data", split.data},
-                   {"schedule", split.pipeline > 1 ? Json(split.schedule)
-                                                   : Json(nullptr)},
-                   {"chunks", split.chunks},
-                   {"microbatches", split.microbatches},
-                   {"sequences", split.sequences},
-                   {"recompute", name(split.recompute)},
-                   {"zero", split.zero},
-                   {"sequence_parallel", split.sequence_parallel}};
+  json["split"] = {
+      {"tensor", split.tensor},
+      {"pipeline", split.pipeline},
+      {"data", split.data},
+      {"schedule", split.pipeline > 1 ? Json(split.schedule) : Json(nullptr)},
+      {"chunks", split.chunks},
+      {"microbatches", split.microbatches},
+      {"sequences", split.sequences},
+      {"recompute", name(split.recompute)},
+      {"zero", split.zero},
+      {"sequence_parallel", split.sequence_parallel}};
   json["flags"] = text_of(compile_flags(options, split));
   json["compile"] = flags_json(compile_flags(options, split));
   json["train"] = flags_json(split.train_flags());
@@ -155,12 +154,10 @@ static Json json_of(const TrainOptions &options, const BatonPlan &plan) {
   json["operations_per_second"] = time.rate * double(split.ranks());
   json["tokens_per_second"] =
       double(split.global_batch() * split.length) / time.total;
-  json["time"] = {{"pipeline", time.pipeline},
-                  {"bubble", time.bubble},
-                  {"computation", time.computation},
-                  {"exchanges", time.exchanges},
-                  {"gradients", time.gradients},
-                  {"update", time.update}};
+  json["time"] = {
+      {"pipeline", time.pipeline},       {"bubble", time.bubble},
+      {"computation", time.computation}, {"exchanges", time.exchanges},
+      {"gradients", time.gradients},     {"update", time.update}};
   Json memory = {{"total", plan.forecast.memory.total()}};
   for (const auto &[what, bytes] : plan.forecast.memory.parts)
     memory[what] = bytes;
@@ -182,9 +179,8 @@ static std::string heading(const TrainOptions &options, const Device &device,
 static std::string counts(const BatonSearchResult &result) {
   std::string text =
       std::to_string(result.splits) + " splits have whole parts; " +
-      (result.too_large
-           ? std::to_string(result.too_large) + " cannot fit, "
-           : std::string()) +
+      (result.too_large ? std::to_string(result.too_large) + " cannot fit, "
+                        : std::string()) +
       std::to_string(result.described) + " were planned by batonc, of which " +
       std::to_string(result.fitting) + " fit" +
       (result.complete ? "; others cannot be among these"
@@ -219,8 +215,7 @@ static std::string to_text(const TrainOptions &options, const Device &device,
 }
 
 static void write_html(const TrainOptions &options, const Device &device,
-                       const Decoder &decoder,
-                       const BatonSearchResult &result,
+                       const Decoder &decoder, const BatonSearchResult &result,
                        const std::string &picture) {
   // Parts differ from plan to plan.
   std::vector<std::string> names;
@@ -250,18 +245,18 @@ static void write_html(const TrainOptions &options, const Device &device,
        commands(options, result.plans[0].split) + ". " + counts(result) + ".",
        html_table(rows(result.plans))},
       {"What a step takes", "",
-       stacked_bars({"computation", "exchanges", "bubble", "gradients",
-                     "update"},
-                    times, "s")},
+       stacked_bars(
+           {"computation", "exchanges", "bubble", "gradients", "update"}, times,
+           "s")},
       {"What a rank holds", "", stacked_bars(names, memories, "GB")}};
   std::vector<Point> front;
   for (const BatonPlan &plan : result.front)
-    front.push_back(
-        {double(plan.forecast.memory.total()) / 1e9, plan.forecast.time.total,
-         text_of(compile_flags(options, plan.split)) + ": " +
-             fixed_text(plan.forecast.time.total, 3) + " s, " +
-             bytes_text(double(plan.forecast.memory.total())),
-         false});
+    front.push_back({double(plan.forecast.memory.total()) / 1e9,
+                     plan.forecast.time.total,
+                     text_of(compile_flags(options, plan.split)) + ": " +
+                         fixed_text(plan.forecast.time.total, 3) + " s, " +
+                         bytes_text(double(plan.forecast.memory.total())),
+                     false});
   if (front.size() > 1)
     sections.push_back({"Memory against time",
                         "Of the plans that batonc was asked for, those than "
@@ -325,14 +320,13 @@ void plan::plan_with_baton(const TrainOptions &given,
           ? std::filesystem::path(options.model).parent_path()
           : std::filesystem::path(options.model);
   wanted.decoder = read_decoder(options.model);
-  wanted.device =
-      here ? this_machine_cut(options.devices, workers)
-           : read_device(options.device);
-  wanted.splits = all_splits({wanted.decoder, options.devices,
-                              options.global_batch, options.sequence,
-                              wanted.device.devices_per_node});
-  wanted.memory = options.memory > 0 ? options.memory * 1e9
-                                     : .95 * wanted.device.memory;
+  wanted.device = here ? this_machine_cut(options.devices, workers)
+                       : read_device(options.device);
+  wanted.splits =
+      all_splits({wanted.decoder, options.devices, options.global_batch,
+                  options.sequence, wanted.device.devices_per_node});
+  wanted.memory =
+      options.memory > 0 ? options.memory * 1e9 : .95 * wanted.device.memory;
   wanted.states = state_bytes(options.optimizer);
   wanted.workers = workers;
   wanted.wanted = options.top;

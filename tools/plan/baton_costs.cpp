@@ -77,8 +77,8 @@ static Group group_along(const Mesh &mesh,
 static double seconds_of(const StepCosts &costs, const Device &device) {
   double sum = 0;
   for (const auto &[name, amount] : costs.kinds) {
-    const double fraction =
-        name == "attention" ? device.attention_fraction : device.matmul_fraction;
+    const double fraction = name == "attention" ? device.attention_fraction
+                                                : device.matmul_fraction;
     sum += std::max(amount.flops / (device.matmul_rate * fraction),
                     amount.bytes / (device.bandwidth * device.stream_fraction));
   }
@@ -92,9 +92,7 @@ struct Run {
   /// What ranks exchange along with rows, and of gradients and weights.
   double exchanges = 0, gradients = 0;
 
-  double total() const {
-    return computation + update + exchanges + gradients;
-  }
+  double total() const { return computation + update + exchanges + gradients; }
 };
 
 class ProgramCosts {
@@ -109,7 +107,8 @@ public:
         collectives[collective.value("program", "")].push_back(&collective);
   }
 
-  /// `updates`: the run that ends a step; `rows`: whether it has a microbatch's.
+  /// `updates`: the run that ends a step; `rows`: whether it has a
+  /// microbatch's.
   Run of(uint32_t program, bool rows, bool updates) const {
     const nlohmann::json &json = metadata.json.at("programs").at(program);
     const uint64_t sequences = rows ? uint64_t(split.sequences) : 1;
@@ -131,8 +130,7 @@ public:
     for (const nlohmann::json *collective : found->second) {
       if (!updates && !collective->value("every_step", true))
         continue;
-      const auto axes =
-          collective->at("axes").get<std::vector<std::string>>();
+      const auto axes = collective->at("axes").get<std::vector<std::string>>();
       const double seconds =
           collective->value("iterations", 1.0) *
           half_reduce_seconds(
@@ -174,23 +172,24 @@ static BatonTime time_of_one(const ProgramCosts &costs) {
   return time;
 }
 
-static double message_seconds(const ProgramCosts &costs, const std::string &channel) {
+static double message_seconds(const ProgramCosts &costs,
+                              const std::string &channel) {
   const int64_t ranks = costs.split.data * costs.split.tensor;
   double slowest = 0;
-  for (const Message &message :
-       Message::parse(costs.metadata.json, costs.mesh))
+  for (const Message &message : Message::parse(costs.metadata.json, costs.mesh))
     if (message.channel == channel)
       slowest = std::max(
           slowest,
-          send_seconds(bytes_of_formula(message.payload,
-                                        double(costs.split.sequences) *
-                                            double(costs.split.length)),
-                       0, ranks, ranks, costs.device));
+          send_seconds(
+              bytes_of_formula(message.payload, double(costs.split.sequences) *
+                                                    double(costs.split.length)),
+              0, ranks, ranks, costs.device));
   return slowest;
 }
 
 /// Stages run their tables, played out by the simulator of batonc pipeline.
-static BatonTime time_of_stages(const ProgramCosts &costs, const Pipeline &pipeline,
+static BatonTime time_of_stages(const ProgramCosts &costs,
+                                const Pipeline &pipeline,
                                 std::string *picture) {
   const BatonSplit &split = costs.split;
   BatonTime time;
@@ -257,11 +256,11 @@ BatonForecast plan::forecast(const Metadata &metadata, const BatonSplit &split,
                             uint64_t(split.length),
                             uint64_t(split.microbatches)};
   const TrainingForecast training = forecast_training(metadata, shape, workers);
-  const auto most = std::max_element(
-      training.ranks.begin(), training.ranks.end(),
-      [](const RankForecast &a, const RankForecast &b) {
-        return a.bytes() < b.bytes();
-      });
+  const auto most =
+      std::max_element(training.ranks.begin(), training.ranks.end(),
+                       [](const RankForecast &a, const RankForecast &b) {
+                         return a.bytes() < b.bytes();
+                       });
   result.memory.parts = most->memory;
   const ProgramCosts costs(metadata, split, device);
   try {
@@ -292,24 +291,23 @@ double plan::seconds_at_least(const Decoder &decoder, const BatonSplit &split,
        (split.recompute == Recompute::full ? layers : 0)) /
       cut;
   // Stages have as much on average.
-  double seconds = microbatches * operations /
-                   (device.matmul_rate * device.matmul_fraction);
+  double seconds =
+      microbatches * operations / (device.matmul_rate * device.matmul_fraction);
   const Group tensor = {split.tensor, 1, 0, 1};
   // Two sums in each direction, each in two halves.
-  seconds += 8 * microbatches * double(decoder.layers) /
-             double(split.pipeline) *
-             half_reduce_seconds(4 * rows * double(decoder.hidden), tensor,
-                                 device);
+  seconds +=
+      8 * microbatches * double(decoder.layers) / double(split.pipeline) *
+      half_reduce_seconds(4 * rows * double(decoder.hidden), tensor, device);
   const double parameters = decoder.parameters(split.length) / cut;
   const Group data = {split.data, split.tensor, 0, split.tensor};
   const double gradients = half_reduce_seconds(4 * parameters, data, device);
   seconds += gradients;
   // Weights come back once, or, cut into parts, for each direction of each
   // microbatch, as numbers of two bytes at least.
-  seconds +=
-      split.zero < 3
-          ? gradients
-          : 2 * microbatches * half_reduce_seconds(2 * parameters, data, device);
+  seconds += split.zero < 3
+                 ? gradients
+                 : 2 * microbatches *
+                       half_reduce_seconds(2 * parameters, data, device);
   // States are read and written.
   seconds += 2 * states * parameters /
              (split.zero > 0 ? double(split.data) : 1) /

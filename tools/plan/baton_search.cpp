@@ -57,10 +57,9 @@ static std::vector<BatonPlan> front(std::vector<BatonPlan> plans) {
     return std::tuple(plan.forecast.memory.total(), plan.forecast.time.total,
                       text_of(plan.split.compile_flags()));
   };
-  std::sort(plans.begin(), plans.end(),
-            [&](const BatonPlan &a, const BatonPlan &b) {
-              return key(a) < key(b);
-            });
+  std::sort(
+      plans.begin(), plans.end(),
+      [&](const BatonPlan &a, const BatonPlan &b) { return key(a) < key(b); });
   std::vector<BatonPlan> front;
   for (const BatonPlan &plan : plans)
     if (front.empty() ||
@@ -86,8 +85,8 @@ BatonSearchResult plan::search(const BatonSearchOptions &options) {
       if (options.progress)
         options.progress(at, all.size(), summary(result));
       for (; asked < all.size() && ahead.size() < options.parallel; ++asked)
-        ahead.push_back(std::async(std::launch::async, options.describe,
-                                   all[asked].split));
+        ahead.push_back(
+            std::async(std::launch::async, options.describe, all[asked].split));
       described = ahead.front().get();
       ahead.pop_front();
       if (options.progress)
@@ -122,8 +121,7 @@ BatonSearchResult plan::search(const BatonSearchOptions &options) {
     result.plans.insert(
         std::upper_bound(result.plans.begin(), result.plans.end(), plan,
                          [](const BatonPlan &a, const BatonPlan &b) {
-                           return a.forecast.time.total <
-                                  b.forecast.time.total;
+                           return a.forecast.time.total < b.forecast.time.total;
                          }),
         plan);
     if (result.plans.size() > options.wanted)

@@ -25,14 +25,14 @@ Device plan::this_machine_cut(int64_t ranks, unsigned workers) {
                 (workers == 1 ? " worker" : " workers");
   device.matmul_rate = measure_arithmetic_peak(threads) / parts;
   device.bandwidth = measure_read_bandwidth(threads) / parts;
-  device.source =
-      "Measured now: " + fixed_text(device.matmul_rate / 1e9, 1) +
-      " GFLOP/s and " + fixed_text(device.bandwidth / 1e9, 1) +
-      " GB/s a rank. What steps reach of them is assumed: " +
-      percent_text(products_reach) + " in products, " +
-      percent_text(attention_reach) + " in attention, " +
-      percent_text(streams_reach) + " of the bytes.";
-  const auto all = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  device.source = "Measured now: " + fixed_text(device.matmul_rate / 1e9, 1) +
+                  " GFLOP/s and " + fixed_text(device.bandwidth / 1e9, 1) +
+                  " GB/s a rank. What steps reach of them is assumed: " +
+                  percent_text(products_reach) + " in products, " +
+                  percent_text(attention_reach) + " in attention, " +
+                  percent_text(streams_reach) + " of the bytes.";
+  const auto all =
+      double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
   device.memory = double(free_memory().value_or(uint64_t(all))) / parts;
   device.matmul_fraction = products_reach;
   device.attention_fraction = attention_reach;

@@ -150,9 +150,9 @@ Expected<Code> CudaTarget::emit(llvm::ArrayRef<plan::ProgramLayout> layouts,
     return std::move(error);
   Code code;
   code.machine = options.target;
-  metadata["device"] = {{"kind", options.target},
-                        {"launch",
-                         options.launchesGraph ? "graph" : "persistent"}};
+  metadata["device"] = {
+      {"kind", options.target},
+      {"launch", options.launchesGraph ? "graph" : "persistent"}};
   // Of kernels only their compiler knows more.
   if (options.stage == Stage::description)
     return code;
