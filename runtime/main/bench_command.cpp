@@ -540,6 +540,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   check_request(metadata, options);
   if (options.dry_run)
     return forecast_decoding(metadata, options);
+  if (options.step_times)
+    return batch_commands("bench: --step-times").bench_steps(metadata, options);
   if (!options.batch.empty())
     return batch_commands("bench: --batch").bench(metadata, options);
   Measurements measured = measure_all(metadata, options);
