@@ -298,8 +298,9 @@ uint64_t peak_resident_bytes() {
 }
 
 void check_request(const Metadata &metadata, const BenchOptions &options) {
-  if (options.prefill > metadata.max_seq ||
-      options.decode > metadata.max_seq - options.prefill)
+  if (!options.step_times &&
+      (options.prefill > metadata.max_seq ||
+       options.decode > metadata.max_seq - options.prefill))
     throw Error("bench: --prefill " + std::to_string(options.prefill) +
                 " and --decode " + std::to_string(options.decode) +
                 " do not fit into the program's " +

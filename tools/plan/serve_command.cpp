@@ -147,8 +147,8 @@ static std::string note(const ServingPlan &plan) {
   if (std::ranges::any_of(plan.pools, [](const Pool &pool) {
         return pool.plan.split.pipeline > 1;
       }))
-    text += "batonc's programs of several stages hold one sequence yet: "
-            "--max-pipeline 1 leaves them out.\n";
+    text += "batonc's stages take turns at a step yet, where these have parts "
+            "of it at the same time: --max-pipeline 1 leaves stages out.\n";
   if (plan.pools.size() > 1)
     text += "batonc's servers do not hand keys and values to each other yet: "
             "--no-disaggregation leaves two pools out.\n";
