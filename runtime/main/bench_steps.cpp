@@ -8,8 +8,10 @@
 // read from caches.
 //
 // The grid is gone through several times, so that a disturbance of some seconds
-// hits each point once; its median counts. A point's first step of a round is
-// not timed.
+// hits each point once. What many steps take together is wanted, but a point has
+// too few for a mean of its own: it has their median, times what all steps
+// of the grid take beside their medians, on average. A point's first step of a
+// round is not timed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -247,6 +249,7 @@ struct Grid {
   std::vector<Point> points;
   unsigned workers = 0;
   uint64_t rounds = 0;
+  double mean_to_median = 1;
 
   std::vector<double> samples(uint64_t outputs, uint64_t rows,
                               uint64_t context) const {
@@ -261,9 +264,20 @@ struct Grid {
   /// A step without rows would take no longer than the shortest one with some.
   double seconds(uint64_t outputs, uint64_t rows, uint64_t context) const {
     if (outputs || rows)
-      return part_of(samples(outputs, rows, context), .5);
+      return part_of(samples(outputs, rows, context), .5) * mean_to_median;
     return std::min(seconds(0, axes.rows[1], context),
                     seconds(axes.outputs[1], 0, context));
+  }
+  /// The mean of all steps, each as a part of its point's median: what takes a
+  /// core away for a while makes it more than 1.
+  void find_mean() {
+    double sum = 0, count = 0;
+    for (const Point &point : points)
+      for (double seconds : point.seconds) {
+        sum += seconds / part_of(point.seconds, .5);
+        ++count;
+      }
+    mean_to_median = sum / count;
   }
   /// Of half of a point's steps, as a part of their median; the median of all
   /// points.
@@ -309,6 +323,7 @@ Grid measure_grid(const Metadata &metadata, const BenchOptions &options) {
   execution->run(steps);
   if (!steps.is_complete())
     throw Error("interrupted; " + *options.step_times + " was not written");
+  grid.find_mean();
   return grid;
 }
 
@@ -329,6 +344,7 @@ nlohmann::ordered_json json_of(const Metadata &metadata, const Grid &grid) {
       {"workers", grid.workers},
       {"rounds", grid.rounds},
       {"spread", grid.spread()},
+      {"mean_to_median", grid.mean_to_median},
       {"max_sequences", metadata.batch->max_sequences},
       {"max_rows", metadata.max_rows},
       {"max_outputs", metadata.max_outputs},
@@ -362,10 +378,12 @@ std::string text_of(const Metadata &metadata, const BenchOptions &options,
       table.add(row);
     }
   return table.text(0) + "medians of " +
-         std::to_string(grid.rounds * timed_steps) +
-         " steps each, with " + std::to_string(grid.workers) +
+         std::to_string(grid.rounds * timed_steps) + " steps each, times " +
+         fixed_text(grid.mean_to_median, 3) +
+         ", as means are; half of a point's steps are within " +
+         percent_text(grid.spread()) + ", with " +
+         std::to_string(grid.workers) +
          (grid.workers == 1 ? " worker" : " workers") +
-         "; half of a point's steps are within " + percent_text(grid.spread()) +
          "\n" + *options.step_times + " is for: batonc plan serve --step-times " +
          *options.step_times + "\n";
 }

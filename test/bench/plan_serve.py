@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Holds what `batonc plan serve` predicts against what a compiled program takes on this machine.
 
-    test/bench/plan_serve.py measure BATONC MODEL FOLDER    compile the model; measure steps over a grid
+    test/bench/plan_serve.py compile BATONC MODEL FOLDER
+    test/bench/plan_serve.py measure BATONC MODEL FOLDER    measure steps over a grid, and what it takes to start
     test/bench/plan_serve.py run BATONC MODEL FOLDER        run the settings, none of which the grid has seen
     test/bench/plan_serve.py report BATONC MODEL FOLDER     predict them, and print both
 
-MODEL is a checkpoint's folder or a GGUF file (tools/fetch-model writes one); everything else lies in FOLDER. `run`
-may be repeated: each time is kept, and the median of them counts. --batch-only leaves the server out. Timings want
-a machine on which nothing else runs.
+MODEL is a checkpoint's folder or a GGUF file (tools/fetch-model writes one); everything else lies in FOLDER. `measure` and
+`run` may be repeated, in turns, as the speed of a shared machine drifts: each time is kept; predictions from each grid are
+averaged, and the median of runs counts. --batch-only leaves the server out. Timings want a machine on which nothing else runs.
 
 Settings of `batch` differ in requests, lengths of prompts and answers, prefixes that prompts share, chunks and memory for
 keys and values; their requests are all there at once, and what is compared is the seconds of all of them. Settings of
 `serve` have arrivals of a Poisson process; what is compared are the mean times to the first token and between tokens, as a
-client sees them. Nothing is fitted to either.
+client sees them. Nothing is fitted to either. To predictions of `batch` is added what one request of one step takes
+beside that step: threads that start, memory that is touched first.
 
 The predicted numbers of steps, rows, tokens found and preemptions of `batch` are to be those of the program, exactly: `report`
 ends with status 1 if they are not.
@@ -45,7 +47,7 @@ SETTINGS = [
     {"requests": 16, "prompt": 25, "answer": 20}, {"requests": 20, "prompt": 60, "answer": 8},
     {"requests": 6, "prompt": 30, "answer": 30, "prefix": 256}, {"requests": 10, "prompt": 20, "answer": 25, "prefix": 128},
     {"requests": 6, "prompt": 90, "answer": 25, "chunk": 32}, {"requests": 8, "prompt": 120, "answer": 20, "chunk": 64},
-    {"requests": 8, "prompt": 60, "answer": 60, "pages": 12}, {"requests": 6, "prompt": 40, "answer": 25, "prefix": 192, "no_cache": True},
+    {"requests": 8, "prompt": 100, "answer": 60, "pages": 6}, {"requests": 6, "prompt": 40, "answer": 25, "prefix": 192, "no_cache": True},
 ]
 SERVED = [
     {"requests": 12, "prompt": 60, "answer": 20, "rate": 0.8}, {"requests": 14, "prompt": 30, "answer": 25, "rate": 1.5},
@@ -92,14 +94,17 @@ def path(arguments, name):
     return os.path.join(arguments.folder, name)
 
 
-def read(arguments, name, otherwise=None):
+def read(arguments, name, otherwise):
     try:
         with open(path(arguments, name)) as file:
             return json.load(file)
     except FileNotFoundError:
-        if otherwise is None:
-            sys.exit(f"error: {path(arguments, name)} is not there; run measure first")
         return otherwise
+
+
+def write(arguments, name, value):
+    with open(path(arguments, name), "w") as file:
+        json.dump(value, file)
 
 
 def usual_flags(arguments):
@@ -110,18 +115,31 @@ def info(arguments):
     return json.loads(subprocess.run([path(arguments, "program"), "info", "--json"], check=True, capture_output=True).stdout)
 
 
-def measure(arguments):
+def compile_program(arguments):
     os.makedirs(arguments.folder, exist_ok=True)
-    program = path(arguments, "program")
-    if not os.path.exists(program):
-        subprocess.run([arguments.batonc, arguments.model, "-o", program, f"--max-batch={BATCH}", f"--max-rows={ROWS}",
-                        f"--max-seq={min(LONGEST, arguments.longest)}", "--quiet"], check=True)
-    subprocess.run([program, "bench", *usual_flags(arguments)[:-1], "--step-times", path(arguments, "times.json"), "--repeat",
-                    str(arguments.rounds), "--batch", "1,2,3,4,6,8", "--chunks", "4,16,32,64,120",
-                    "--contexts", ",".join(str(round(arguments.scale * context)) for context in (0, 160, 640))], check=True)
+    subprocess.run([arguments.batonc, arguments.model, "-o", path(arguments, "program"), f"--max-batch={BATCH}", f"--max-rows={ROWS}",
+                    f"--max-seq={min(LONGEST, arguments.longest)}", "--quiet"], check=True)
 
 
-def run_batch(arguments, number, setting, requests, page_bytes, vocabulary):
+SHORT = {"arrival": 0, "prompt": 4, "answer": 1, "prefix": 0, "prefix_length": 0}
+
+
+def measure(arguments):
+    grids = read(arguments, "grids.json", [])
+    # Behind them there is room for the longest chunk.
+    contexts = sorted({min(round(arguments.scale * context), min(LONGEST, arguments.longest) - 121) for context in (0, 160, 640)})
+    bench = subprocess.run(
+        [path(arguments, "program"), "bench", *usual_flags(arguments)[:-1], "--json", "--step-times", path(arguments, "times.json"),
+         "--repeat", str(arguments.rounds), "--batch", "1,2,3,4,6,8", "--chunks", "4,16,32,64,120", "--contexts",
+         ",".join(map(str, contexts))], check=True, capture_output=True)
+    described = info(arguments)
+    starts = [run_batch(arguments, 0, {}, [SHORT], described)["seconds"] - predict(arguments, {}, [SHORT], 0)["seconds"] for _ in range(5)]
+    grids.append({"times": json.loads(bench.stdout), "start": max(0, statistics.median(starts))})
+    write(arguments, "grids.json", grids)
+
+
+def run_batch(arguments, number, setting, requests, described):
+    vocabulary, page_bytes = described["model"]["vocabulary"], described["batch"]["page_bytes"]
     file, out = path(arguments, "requests.jsonl"), path(arguments, "results.jsonl")
     with open(file, "w") as lines:
         for place, request in enumerate(requests):
@@ -134,7 +152,7 @@ def run_batch(arguments, number, setting, requests, page_bytes, vocabulary):
     if "chunk" in setting:
         command += ["--prefill-chunk", str(setting["chunk"])]
     if "pages" in setting:
-        command += ["--kv-memory", f"{math.ceil(pages_of(arguments, setting) * page_bytes / 2**20)}MiB"]
+        command += ["--kv-memory", str(pages_of(arguments, setting) * page_bytes)]
     if "no_cache" in setting:
         command.append("--no-prefix-cache")
     result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -173,15 +191,13 @@ async def run_served(arguments, number, requests, vocabulary):
 def run(arguments):
     results = read(arguments, "results.json", {})
     described = info(arguments)
-    vocabulary, page_bytes = described["model"]["vocabulary"], described["batch"]["page_bytes"]
     for number, setting, requests in all_settings(arguments):
         if "rate" in setting:
-            found = asyncio.run(run_served(arguments, number, requests, vocabulary))
+            found = asyncio.run(run_served(arguments, number, requests, described["model"]["vocabulary"]))
         else:
-            found = run_batch(arguments, number, setting, requests, page_bytes, vocabulary)
+            found = run_batch(arguments, number, setting, requests, described)
         results.setdefault(str(number), []).append(found)
-        with open(path(arguments, "results.json"), "w") as file:
-            json.dump(results, file)
+        write(arguments, "results.json", results)
 
 
 def predict(arguments, setting, requests, pages):
@@ -205,27 +221,34 @@ def text_of(setting):
 
 
 def report(arguments):
-    results = read(arguments, "results.json", {})
+    results, grids = read(arguments, "results.json", {}), read(arguments, "grids.json", [])
+    if not results or not grids:
+        sys.exit(f"error: {arguments.folder} has no grid or no run; run measure and run first")
     errors, wrong, served = [], [], []
+    starts = [1e3 * grid["start"] for grid in grids]
+    print(f"{len(grids)} grids, {max(map(len, results.values()))} runs; to start takes {min(starts):.0f} to {max(starts):.0f} ms\n")
     print("| requests | prompt | answer | | steps | predicted s | measured s | error |\n|---:|---:|---:|---|---:|---:|---:|---:|")
     for number, setting, requests in all_settings(arguments):
         runs = results.get(str(number), [])
         if not runs:
             continue
+        predictions = []
+        for grid in grids:
+            write(arguments, "times.json", grid["times"])
+            predictions.append(predict(arguments, setting, requests, runs[0].get("pages", 0)))
         if "rate" in setting:
-            predicted = predict(arguments, setting, requests, 0)
             for name, key, found in (("to the first token", "ttft_s", "to_first"), ("between tokens", "tpot_s", "between")):
-                measured = statistics.median(run[found] for run in runs)
-                served.append((setting, name, predicted[key]["mean"], measured))
+                served.append((setting, name, statistics.mean(predicted[key]["mean"] for predicted in predictions),
+                               statistics.median(run[found] for run in runs)))
             continue
-        predicted = predict(arguments, setting, requests, runs[0]["pages"])
+        seconds = statistics.mean(predicted["seconds"] + grid["start"] for predicted, grid in zip(predictions, grids))
         measured = statistics.median(run["seconds"] for run in runs)
-        errors.append(predicted["seconds"] / measured - 1)
+        errors.append(seconds / measured - 1)
         for key in ("steps", "rows", "prompt_tokens", "cached_tokens", "generated_tokens", "preemptions", "recomputed_tokens"):
-            if predicted[key] != runs[0][key]:
-                wrong.append(f"setting {number}: {key}: {predicted[key]} predicted, {runs[0][key]} made")
-        print(f"| {setting['requests']} | {setting['prompt']} | {setting['answer']} | {text_of(setting)} | {predicted['steps']} | "
-              f"{predicted['seconds']:.3f} | {measured:.3f} | {100 * errors[-1]:+.1f} % |")
+            if predictions[0][key] != runs[0][key]:
+                wrong.append(f"setting {number}: {key}: {predictions[0][key]} predicted, {runs[0][key]} made")
+        print(f"| {setting['requests']} | {setting['prompt']} | {setting['answer']} | {text_of(setting)} | {predictions[0]['steps']} | "
+              f"{seconds:.3f} | {measured:.3f} | {100 * errors[-1]:+.1f} % |")
     sizes = [abs(error) for error in errors]
     if sizes:
         print(f"\n{len(sizes)} settings of batch: error {100 * statistics.mean(sizes):.1f} % on average, median "
@@ -243,17 +266,17 @@ def report(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["measure", "run", "report"])
+    parser.add_argument("what", choices=["compile", "measure", "run", "report"])
     parser.add_argument("batonc")
     parser.add_argument("model")
     parser.add_argument("folder")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3, help="times through the grid (3)")
+    parser.add_argument("--rounds", type=int, default=3, help="times through the grid, each time (3)")
     parser.add_argument("--longest", type=int, default=LONGEST, help=f"positions of the model, if they are below {LONGEST}")
     parser.add_argument("--scale", type=float, default=1, help="of all lengths (1)")
     parser.add_argument("--batch-only", action="store_true", help="no settings of serve")
     arguments = parser.parse_args()
-    {"measure": measure, "run": run, "report": report}[arguments.what](arguments)
+    {"compile": compile_program, "measure": measure, "run": run, "report": report}[arguments.what](arguments)
 
 
 if __name__ == "__main__":

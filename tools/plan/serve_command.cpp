@@ -385,6 +385,13 @@ static std::string requests_picture(const Simulation &played) {
                        true);
 }
 
+[[noreturn]] static void refuse(const Options &options,
+                                const ServingSearchOptions &wanted,
+                                const std::string &binding) {
+  throw Error((wanted.served ? options.model : options.step_times) +
+              " cannot be served so; what binds is " + binding);
+}
+
 static void run_simulation(const Options &options,
                            const ServingSearchOptions &wanted) {
   if (wanted.batches.size() != 1 || wanted.rows.size() != 1)
@@ -409,7 +416,7 @@ static void run_simulation(const Options &options,
   if (plans.empty() ||
       plans.back().split.devices() !=
           one.most_tensor * one.most_expert * one.most_pipeline)
-    throw Error(binding);
+    refuse(options, wanted, binding);
   const ReplicaPlan &plan = plans.back();
   const Simulation played = play(wanted, plan, Role::both, wanted.trace);
   if (!options.html.empty())
@@ -487,8 +494,7 @@ static void run_search(const Options &options, ServingSearchOptions &wanted) {
       check_interrupted();
   }
   if (!result.best)
-    throw Error((wanted.served ? options.model : options.step_times) +
-                " cannot be served so; what binds is " + result.binding);
+    refuse(options, wanted, result.binding);
   if (!options.html.empty())
     write_html(options, wanted, result);
   if (options.json) {
@@ -606,8 +612,12 @@ void plan::add_serve_command(CLI::App &app) {
         ->check(CLI::Range(least, most))
         ->group(group);
   };
-  count("--requests", options->made.requests, 1, "how many are drawn", requests)
-      ->check(CLI::Range(int64_t(1), int64_t(1000000)));
+  command
+      ->add_option("--requests", options->made.requests, "how many are drawn")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->capture_default_str()
+      ->group(requests);
   real("--rate", options->made.rate, 0, 1e9,
        "requests in a second with --simulate; 0: all at once (1)", requests);
   real("--prompt", options->made.prompt.median, 1, 1e8,
