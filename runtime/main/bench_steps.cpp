@@ -20,6 +20,7 @@
 #include "runtime/batch/batch_driver.h"
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
+#include "runtime/files/temporary.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
@@ -28,7 +29,6 @@
 #include "runtime/weights/hash.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 #include <utility>
 
@@ -399,15 +399,11 @@ void bench_steps(const Metadata &metadata, const BenchOptions &options) {
     if (is_given)
       throw Error(std::string("bench: ") + flag +
                   " does not go with --step-times; leave one of them out");
-  std::ofstream file(*options.step_times, std::ios::binary);
-  if (!file)
-    throw Error(*options.step_times + ": cannot be written");
+  TemporaryFile file(*options.step_times);
   const Grid grid = measure_grid(metadata, options);
   const std::string json = json_of(metadata, grid).dump() + "\n";
-  file << json;
-  file.close();
-  if (!file)
-    throw Error(*options.step_times + ": cannot be written");
+  file.write(json.data(), json.size(), 0);
+  file.publish();
   print(options.json ? json : text_of(metadata, options, grid));
 }
 

@@ -47,7 +47,7 @@ SETTINGS = [
     {"requests": 16, "prompt": 25, "answer": 20}, {"requests": 20, "prompt": 60, "answer": 8},
     {"requests": 6, "prompt": 30, "answer": 30, "prefix": 256}, {"requests": 10, "prompt": 20, "answer": 25, "prefix": 128},
     {"requests": 6, "prompt": 90, "answer": 25, "chunk": 32}, {"requests": 8, "prompt": 120, "answer": 20, "chunk": 64},
-    {"requests": 8, "prompt": 100, "answer": 60, "pages": 6}, {"requests": 6, "prompt": 40, "answer": 25, "prefix": 192, "no_cache": True},
+    {"requests": 8, "prompt": 100, "answer": 60, "pages": 4}, {"requests": 6, "prompt": 40, "answer": 25, "prefix": 192, "no_cache": True},
 ]
 SERVED = [
     {"requests": 12, "prompt": 60, "answer": 20, "rate": 0.8}, {"requests": 14, "prompt": 30, "answer": 25, "rate": 1.5},

@@ -171,21 +171,45 @@ StepShape ModelledStepTimes::part(const StepShape &shape) const {
           shape.output_contexts / parts, shape.row_contexts / parts};
 }
 
+/// Attention's reading and multiplying hangs on positions, too.
 double ModelledStepTimes::layer_seconds(const StepShape &shape) const {
-  const Decoder &decoder = served.decoder;
   const double rows = shape.outputs + shape.rows;
+  const auto [known, is_new] = known_rows.try_emplace(rows);
+  if (is_new)
+    known->second = rows_seconds(rows);
+  double time = known->second;
+  const Decoder &decoder = served.decoder;
+  const auto head = double(decoder.head_size);
+  const double queries =
+      double(decoder.heads) / double(split.tensor) * head;
+  if (shape.outputs > 0) {
+    const double seen = shape.output_contexts + shape.outputs;
+    const double bytes = seen * 2 * kv_heads_of_rank(decoder, split.tensor) *
+                         head * served.kv_bytes;
+    const double flops = 4 * seen * queries;
+    time += std::max(bytes / (device.bandwidth * device.stream_fraction),
+                     flops / (device.matmul_rate * device.attention_fraction)) +
+            device.kernel_time;
+  }
+  if (shape.rows > 0)
+    time += plan::seconds({"", Kernel::Kind::attention, 0, 0, 0, 1,
+                           4 * (shape.row_contexts + shape.rows) * queries, 0},
+                          device);
+  return time;
+}
+
+double ModelledStepTimes::rows_seconds(double rows) const {
+  const Decoder &decoder = served.decoder;
   const auto hidden = double(decoder.hidden);
   const auto head = double(decoder.head_size);
   const auto tensor = double(split.tensor);
-  const double heads = double(decoder.heads) / tensor;
-  const double kv_heads = kv_heads_of_rank(decoder, split.tensor);
-  const double queries = heads * head;
+  const double queries = double(decoder.heads) / tensor * head;
   // Products of weights that take fewer bytes than two read less.
   const double narrow = 2 - served.weight_bytes;
   double time = 0;
-  auto add = [&](const Kernel &kernel) { time += plan::seconds(kernel, device); };
   auto stream = [&](double bytes) {
-    add({"", Kernel::Kind::stream, 0, 0, 0, 1, 0, bytes});
+    time += plan::seconds({"", Kernel::Kind::stream, 0, 0, 0, 1, 0, bytes},
+                          device);
   };
   auto product = [&](double m, double n, double k, double count = 1) {
     const Kernel kernel = {"", Kernel::Kind::matmul, m, n, k, count, 0, 0};
@@ -199,18 +223,8 @@ double ModelledStepTimes::layer_seconds(const StepShape &shape) const {
     time += std::max(all - saved, std::min(arithmetic, all));
   };
   stream(4 * rows * hidden);
-  product(rows, queries + 2 * kv_heads * head, hidden);
-  if (shape.outputs > 0) {
-    const double seen = shape.output_contexts + shape.outputs;
-    const double bytes = seen * 2 * kv_heads * head * served.kv_bytes;
-    const double flops = 4 * seen * queries;
-    time += std::max(bytes / (device.bandwidth * device.stream_fraction),
-                     flops / (device.matmul_rate * device.attention_fraction)) +
-            device.kernel_time;
-  }
-  if (shape.rows > 0)
-    add({"", Kernel::Kind::attention, 0, 0, 0, 1,
-         4 * (shape.row_contexts + shape.rows) * queries, 0});
+  product(rows, queries + 2 * kv_heads_of_rank(decoder, split.tensor) * head,
+          hidden);
   product(rows, hidden, queries);
   const Group tensors = {split.tensor, 1, 0, 1};
   time += all_reduce_seconds(2 * rows * hidden, tensors, device);
@@ -227,9 +241,8 @@ double ModelledStepTimes::layer_seconds(const StepShape &shape) const {
     const auto experts = double(served.experts);
     const auto chosen = double(served.experts_per_token);
     const double active = experts * (1 - std::pow(1 - chosen / experts, rows));
-    const double of_expert =
-        rows * chosen / std::max(active, 1.0) *
-        (split.expert > 1 ? served.imbalance : 1);
+    const double of_expert = rows * chosen / std::max(active, 1.0) *
+                             (split.expert > 1 ? served.imbalance : 1);
     product(rows, experts, hidden);
     mlp(of_expert, double(decoder.mlp) / tensor,
         std::max(active / double(split.expert), 1.0));
@@ -237,8 +250,17 @@ double ModelledStepTimes::layer_seconds(const StepShape &shape) const {
       mlp(rows, double(served.shared_width) / tensor, 1);
   }
   const Group all = {split.tensor * split.expert, 1, 0, 1};
-  time += all_reduce_seconds(2 * rows * hidden, all, device);
-  return time;
+  return time + all_reduce_seconds(2 * rows * hidden, all, device);
+}
+
+double ModelledStepTimes::head_seconds(double outputs) const {
+  const auto words = double(served.decoder.vocabulary);
+  return plan::seconds({"", Kernel::Kind::matmul, outputs, words,
+                        double(served.decoder.hidden), 1, 0, 0},
+                       device) +
+         plan::seconds({"", Kernel::Kind::stream, 0, 0, 0, 1, 0,
+                        8 * outputs * words},
+                       device);
 }
 
 /// Of the last one, which has the head.
@@ -246,13 +268,10 @@ double ModelledStepTimes::stage_seconds(const StepShape &shape) const {
   double time =
       layer_seconds(shape) * double(served.decoder.layers / split.pipeline);
   if (shape.outputs > 0) {
-    const auto words = double(served.decoder.vocabulary);
-    time += plan::seconds({"", Kernel::Kind::matmul, shape.outputs, words,
-                           double(served.decoder.hidden), 1, 0, 0},
-                          device) +
-            plan::seconds({"", Kernel::Kind::stream, 0, 0, 0, 1, 0,
-                           8 * shape.outputs * words},
-                          device);
+    const auto [known, is_new] = known_heads.try_emplace(shape.outputs);
+    if (is_new)
+      known->second = head_seconds(shape.outputs);
+    time += known->second;
   }
   if (split.pipeline > 1)
     time += send_seconds(2 * (shape.outputs + shape.rows) *

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <string>
+#include <unordered_map>
 
 namespace baton::plan {
 
@@ -67,6 +68,9 @@ public:
   double fill(const StepShape &shape) const override;
 
 private:
+  /// Of a layer, all but attention's reading and multiplying; of the head.
+  double rows_seconds(double rows) const;
+  double head_seconds(double outputs) const;
   double layer_seconds(const StepShape &shape) const;
   double stage_seconds(const StepShape &shape) const;
   StepShape part(const StepShape &shape) const;
@@ -74,6 +78,8 @@ private:
   ServedDecoder served;
   Device device;
   ReplicaSplit split;
+  /// What rows take, as far as it was asked for.
+  mutable std::unordered_map<double, double> known_rows, known_heads;
 };
 
 } // namespace baton::plan
