@@ -8,8 +8,8 @@
 // read from caches.
 //
 // The grid is gone through several times, so that a disturbance of some seconds
-// hits each point once. What many steps take together is wanted, but a point has
-// too few for a mean of its own: it has their median, times what all steps
+// hits each point once. What many steps take together is wanted, but a point
+// has too few for a mean of its own: it has their median, times what all steps
 // of the grid take beside their medians, on average. A point's first step of a
 // round is not timed.
 //
@@ -122,8 +122,8 @@ public:
             std::vector<Point> &points, uint64_t sequences, uint64_t positions,
             uint64_t rounds, Progress &progress)
       : shape(shape), inputs(inputs), points(points), sequences(sequences),
-        positions(positions), rounds(rounds), progress(progress),
-        check(shape) {}
+        positions(positions), rounds(rounds), progress(progress), check(shape) {
+  }
 
   BatonStep begin(std::span<int32_t>) override {
     const uint64_t pages = pages_of(positions);
@@ -168,8 +168,7 @@ private:
   }
 
   BatonStep fill() {
-    const uint64_t end =
-        std::min<uint64_t>(filled + shape.max_rows, positions);
+    const uint64_t end = std::min<uint64_t>(filled + shape.max_rows, positions);
     for (; filled < end; ++filled)
       add(filling, filled);
     if (filled == positions) {
@@ -304,8 +303,8 @@ Grid measure_grid(const Metadata &metadata, const BenchOptions &options) {
   const uint64_t positions =
       grid.axes.contexts.back() + grid.axes.rows.back() + 1;
   // One more for the chunk, where there is a line for it.
-  const uint64_t sequences = std::min<uint64_t>(
-      grid.axes.outputs.back() + 1, metadata.batch->max_sequences);
+  const uint64_t sequences = std::min<uint64_t>(grid.axes.outputs.back() + 1,
+                                                metadata.batch->max_sequences);
   const DecodeRanks ranks(metadata, options);
   const RankParameters parameters =
       options.run.weights ? ranks.load_weights(options.run)
@@ -383,8 +382,8 @@ std::string text_of(const Metadata &metadata, const BenchOptions &options,
          ", as means are; half of a point's steps are within " +
          percent_text(grid.spread()) + ", with " +
          std::to_string(grid.workers) +
-         (grid.workers == 1 ? " worker" : " workers") +
-         "\n" + *options.step_times + " is for: batonc plan serve --step-times " +
+         (grid.workers == 1 ? " worker" : " workers") + "\n" +
+         *options.step_times + " is for: batonc plan serve --step-times " +
          *options.step_times + "\n";
 }
 

@@ -997,8 +997,8 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                  "--workers 4 --json\n  " +
                  program + " bench --profile\n  " + program +
                  " bench --dry-run --prefill 2048 --decode 256\n  " + program +
-                 " bench --batch 1,4,16 --prefill 128 --decode 32\n  " + program +
-                 " bench --weights DIR --step-times times.json");
+                 " bench --batch 1,4,16 --prefill 128 --decode 32\n  " +
+                 program + " bench --weights DIR --step-times times.json");
 }
 
 void add_calibrate_options(CLI::App &command, CalibrateOptions &options,

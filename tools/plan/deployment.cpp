@@ -21,11 +21,10 @@ ServedDecoder plan::read_served_decoder(const std::filesystem::path &path) {
   std::ifstream stream(file);
   const auto json = nlohmann::json::parse(stream, nullptr, false);
   ServedDecoder served;
-  const std::string type =
-      json.is_object() && json.contains("model_type") &&
-              json["model_type"].is_string()
-          ? json["model_type"].get<std::string>()
-          : "";
+  const std::string type = json.is_object() && json.contains("model_type") &&
+                                   json["model_type"].is_string()
+                               ? json["model_type"].get<std::string>()
+                               : "";
   if (type != "mixtral" && type != "qwen2_moe" && type != "qwen3_moe" &&
       type != "olmoe") {
     served.decoder = read_decoder(path);
@@ -76,8 +75,7 @@ ServedDecoder plan::read_served_decoder(const std::filesystem::path &path) {
 }
 
 std::string plan::check_split(const ServedDecoder &served,
-                              const ReplicaSplit &split,
-                              const Device &device) {
+                              const ReplicaSplit &split, const Device &device) {
   const Decoder &decoder = served.decoder;
   auto divides = [](int64_t part, int64_t whole, const std::string &what) {
     return whole % part == 0
@@ -117,10 +115,9 @@ double plan::weight_bytes(const ServedDecoder &served,
   const auto hidden = double(decoder.hidden);
   const auto tensor = double(split.tensor);
   const double matrices = decoder.gated ? 3 : 2;
-  const double attention =
-      hidden * double(decoder.head_size) *
-      (2 * double(decoder.heads) / tensor +
-       2 * kv_heads_of_rank(decoder, split.tensor));
+  const double attention = hidden * double(decoder.head_size) *
+                           (2 * double(decoder.heads) / tensor +
+                            2 * kv_heads_of_rank(decoder, split.tensor));
   double mlp = matrices * hidden * double(decoder.mlp) / tensor;
   if (served.experts)
     mlp = mlp * double(served.experts) / double(split.expert) +
@@ -136,8 +133,7 @@ double plan::weight_bytes(const ServedDecoder &served,
 
 double plan::position_bytes(const ServedDecoder &served,
                             const ReplicaSplit &split) {
-  return served.kv_bytes * 2 *
-         kv_heads_of_rank(served.decoder, split.tensor) *
+  return served.kv_bytes * 2 * kv_heads_of_rank(served.decoder, split.tensor) *
          double(served.decoder.head_size) *
          double(served.decoder.layers / split.pipeline);
 }
@@ -147,12 +143,11 @@ double plan::buffer_bytes(const ServedDecoder &served,
                           int64_t outputs) {
   const Decoder &decoder = served.decoder;
   const auto tensor = double(split.tensor);
-  const double mlp =
-      (decoder.gated ? 3 : 2) * double(decoder.mlp) / tensor *
-      double(std::max<int64_t>(served.experts_per_token, 1));
-  const double attention = double(decoder.head_size) *
-                           (2 * double(decoder.heads) / tensor +
-                            2 * kv_heads_of_rank(decoder, split.tensor));
+  const double mlp = (decoder.gated ? 3 : 2) * double(decoder.mlp) / tensor *
+                     double(std::max<int64_t>(served.experts_per_token, 1));
+  const double attention =
+      double(decoder.head_size) * (2 * double(decoder.heads) / tensor +
+                                   2 * kv_heads_of_rank(decoder, split.tensor));
   // In F32; logits, and two more of the vocabulary for sampling.
   return 4 * (double(rows) * (3 * double(decoder.hidden) + attention + mlp) +
               3 * double(outputs) * double(decoder.vocabulary));
@@ -180,8 +175,7 @@ double ModelledStepTimes::layer_seconds(const StepShape &shape) const {
   double time = known->second;
   const Decoder &decoder = served.decoder;
   const auto head = double(decoder.head_size);
-  const double queries =
-      double(decoder.heads) / double(split.tensor) * head;
+  const double queries = double(decoder.heads) / double(split.tensor) * head;
   if (shape.outputs > 0) {
     const double seen = shape.output_contexts + shape.outputs;
     const double bytes = seen * 2 * kv_heads_of_rank(decoder, split.tensor) *
@@ -208,8 +202,8 @@ double ModelledStepTimes::rows_seconds(double rows) const {
   const double narrow = 2 - served.weight_bytes;
   double time = 0;
   auto stream = [&](double bytes) {
-    time += plan::seconds({"", Kernel::Kind::stream, 0, 0, 0, 1, 0, bytes},
-                          device);
+    time +=
+        plan::seconds({"", Kernel::Kind::stream, 0, 0, 0, 1, 0, bytes}, device);
   };
   auto product = [&](double m, double n, double k, double count = 1) {
     const Kernel kernel = {"", Kernel::Kind::matmul, m, n, k, count, 0, 0};
@@ -258,9 +252,9 @@ double ModelledStepTimes::head_seconds(double outputs) const {
   return plan::seconds({"", Kernel::Kind::matmul, outputs, words,
                         double(served.decoder.hidden), 1, 0, 0},
                        device) +
-         plan::seconds({"", Kernel::Kind::stream, 0, 0, 0, 1, 0,
-                        8 * outputs * words},
-                       device);
+         plan::seconds(
+             {"", Kernel::Kind::stream, 0, 0, 0, 1, 0, 8 * outputs * words},
+             device);
 }
 
 /// Of the last one, which has the head.
@@ -274,10 +268,9 @@ double ModelledStepTimes::stage_seconds(const StepShape &shape) const {
     time += known->second;
   }
   if (split.pipeline > 1)
-    time += send_seconds(2 * (shape.outputs + shape.rows) *
-                             double(served.decoder.hidden),
-                         0, split.tensor * split.expert,
-                         split.tensor * split.expert, device);
+    time += send_seconds(
+        2 * (shape.outputs + shape.rows) * double(served.decoder.hidden), 0,
+        split.tensor * split.expert, split.tensor * split.expert, device);
   return time;
 }
 

@@ -55,7 +55,8 @@ double buffer_bytes(const ServedDecoder &served, const ReplicaSplit &split,
 
 /// Times from a device's facts: kernels (kernels.h) and collectives of one
 /// rank. Rows with logits read the keys and values before them; rows without
-/// compute with them. Of E experts a step of R rows reads E (1 - (1 - k / E)^R).
+/// compute with them. Of E experts a step of R rows reads E (1 - (1 - k /
+/// E)^R).
 ///
 /// In a pipeline, parts of a step's rows follow one another through the stages:
 /// once it is full, a step takes as long as one part takes through all of them.

@@ -50,9 +50,10 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 static ServingSearchOptions wanted_of(const Options &options) {
   ServingSearchOptions wanted;
-  wanted.trace =
-      options.trace.empty() ? make_trace(options.made) : read_trace(options.trace);
-  wanted.limits.to_first = options.max_ttft > 0 ? options.max_ttft / 1e3 : never;
+  wanted.trace = options.trace.empty() ? make_trace(options.made)
+                                       : read_trace(options.trace);
+  wanted.limits.to_first =
+      options.max_ttft > 0 ? options.max_ttft / 1e3 : never;
   wanted.limits.between = options.max_tpot > 0 ? options.max_tpot / 1e3 : never;
   wanted.limits.part = options.percentile / 100;
   wanted.devices = options.devices;
@@ -81,10 +82,11 @@ static ServingSearchOptions wanted_of(const Options &options) {
                      int64_t most) {
       for (int64_t value : values)
         if (value > most)
-          throw Error(std::string(flag) + ": " + std::to_string(value) +
-                      " is above the " + std::to_string(most) +
-                      " of the program that " + options.step_times +
-                      " is of; compile it with a larger one, and measure again");
+          throw Error(
+              std::string(flag) + ": " + std::to_string(value) +
+              " is above the " + std::to_string(most) +
+              " of the program that " + options.step_times +
+              " is of; compile it with a larger one, and measure again");
     };
     check("--max-batch", wanted.batches, measured->max_sequences);
     check("--max-rows", wanted.rows, measured->max_rows);
@@ -110,7 +112,7 @@ static ServingSearchOptions wanted_of(const Options &options) {
       options.memory > 0 ? options.memory * 1e9 : .95 * wanted.device.memory;
   wanted.most_tensor = options.most_tensor;
   wanted.most_pipeline = options.most_pipeline;
-  wanted.most_expert = options.most_expert   ? options.most_expert
+  wanted.most_expert = options.most_expert      ? options.most_expert
                        : wanted.served->experts ? 8
                                                 : 1;
   if (wanted.batches.empty())
@@ -180,22 +182,19 @@ static std::string limits_text(const Options &options) {
 static std::string heading(const Options &options,
                            const ServingSearchOptions &wanted) {
   const std::string what =
-      wanted.served ? options.model + " on " + std::to_string(options.devices) +
-                          " x " + wanted.device.name
-                    : options.step_times + ", " +
-                          std::to_string(options.devices) +
-                          (options.devices == 1 ? " program" : " programs");
+      wanted.served
+          ? options.model + " on " + std::to_string(options.devices) + " x " +
+                wanted.device.name
+          : options.step_times + ", " + std::to_string(options.devices) +
+                (options.devices == 1 ? " program" : " programs");
   return what + "; " + limits_text(options);
 }
 
 static Json to_json(const ServingSearchOptions &wanted,
                     const ReplicaPlan &plan) {
-  return {{"tensor", plan.split.tensor},
-          {"expert", plan.split.expert},
-          {"pipeline", plan.split.pipeline},
-          {"max_batch", plan.max_sequences},
-          {"max_rows", plan.max_rows},
-          {"pages", plan.pages},
+  return {{"tensor", plan.split.tensor},     {"expert", plan.split.expert},
+          {"pipeline", plan.split.pipeline}, {"max_batch", plan.max_sequences},
+          {"max_rows", plan.max_rows},       {"pages", plan.pages},
           {"flags", flags(wanted, plan)}};
 }
 
@@ -231,8 +230,7 @@ plan_rows(const ServingSearchResult &result) {
                       std::to_string(pool.plan.split.pipeline),
                       std::to_string(pool.plan.max_sequences),
                       std::to_string(pool.plan.max_rows),
-                      std::to_string(pool.plan.pages),
-                      fixed_text(pool.rate, 3),
+                      std::to_string(pool.plan.pages), fixed_text(pool.rate, 3),
                       at == 0 ? fixed_text(plan->rate, 3) : "",
                       at == 0 ? std::to_string(plan->devices) : ""});
     }
@@ -379,10 +377,9 @@ static std::string requests_picture(const Simulation &played) {
                         "came at " + fixed_text(request.arrival, 2) + " s, " +
                             std::to_string(request.tokens) + " tokens",
                         false});
-  return points.size() < 2
-             ? ""
-             : scatter(points, "ms to the first token", "ms between tokens",
-                       true);
+  return points.size() < 2 ? ""
+                           : scatter(points, "ms to the first token",
+                                     "ms between tokens", true);
 }
 
 [[noreturn]] static void refuse(const Options &options,
@@ -413,19 +410,19 @@ static void run_simulation(const Options &options,
     one.devices = split.devices();
   }
   const std::vector<ReplicaPlan> plans = replica_plans(one, binding);
-  if (plans.empty() ||
-      plans.back().split.devices() !=
-          one.most_tensor * one.most_expert * one.most_pipeline)
+  if (plans.empty() || plans.back().split.devices() != one.most_tensor *
+                                                           one.most_expert *
+                                                           one.most_pipeline)
     refuse(options, wanted, binding);
   const ReplicaPlan &plan = plans.back();
   const Simulation played = play(wanted, plan, Role::both, wanted.trace);
   if (!options.html.empty())
-    write_page(options.html, heading(options, wanted),
-               {{"Times", summary(played) + ".",
-                 html_table(played_rows(played))},
-                {"Each request", "Point at one for what it is.",
-                 requests_picture(played)},
-                {"Facts", source(wanted), ""}});
+    write_page(
+        options.html, heading(options, wanted),
+        {{"Times", summary(played) + ".", html_table(played_rows(played))},
+         {"Each request", "Point at one for what it is.",
+          requests_picture(played)},
+         {"Facts", source(wanted), ""}});
   if (options.json) {
     Json json = to_json(played);
     json["replica"] = to_json(wanted, plan);
@@ -450,24 +447,24 @@ static void write_html(const Options &options,
                        const ServingSearchResult &result) {
   std::vector<Section> sections = {
       {"Plans",
-       better(result) + counts(result) + ". For batonc: " +
-           flags(wanted, result.best->pools[0].plan) + ". " +
+       better(result) + counts(result) +
+           ". For batonc: " + flags(wanted, result.best->pools[0].plan) + ". " +
            note(*result.best),
        html_table(plan_rows(result))}};
   std::vector<Point> points;
   for (const SaturatedReplica &replica : result.front)
-    points.push_back({replica.between * 1e3,
-                      replica.tokens_per_second /
-                          double(replica.plan.split.devices()),
-                      flags(wanted, replica.plan), false});
+    points.push_back(
+        {replica.between * 1e3,
+         replica.tokens_per_second / double(replica.plan.split.devices()),
+         flags(wanted, replica.plan), false});
   sections.push_back(
       {"Speed for one against speed for all",
        "Replicas that always have something to do, than which no other makes "
        "more tokens with a device and has less time between a text's tokens. "
        "Point at one for its flags.",
-       (points.size() > 1
-            ? scatter(points, "ms between tokens", "tokens/s of a device", false)
-            : "") +
+       (points.size() > 1 ? scatter(points, "ms between tokens",
+                                    "tokens/s of a device", false)
+                          : "") +
            html_table(front_rows(wanted, result.front))});
   sections.push_back({"Facts", source(wanted), ""});
   write_page(options.html, heading(options, wanted), sections);
@@ -524,14 +521,15 @@ static void run_search(const Options &options, ServingSearchOptions &wanted) {
                      "\nFor batonc:";
   for (size_t at = 0; at < result.best->pools.size(); ++at)
     text += std::string(" ") +
-            (result.best->pools.size() > 1 ? std::string(role_of(*result.best, at)) + ": "
-                                           : std::string()) +
+            (result.best->pools.size() > 1
+                 ? std::string(role_of(*result.best, at)) + ": "
+                 : std::string()) +
             flags(wanted, result.best->pools[at].plan) +
             (at + 1 < result.best->pools.size() ? ";" : "\n");
   text += note(*result.best);
   text += "\nReplicas that always have something to do:\n" +
-          aligned(front_rows(wanted, result.front), 0) + "\n" +
-          counts(result) + "\n" + source(wanted) + "\n";
+          aligned(front_rows(wanted, result.front), 0) + "\n" + counts(result) +
+          "\n" + source(wanted) + "\n";
   baton::print(text);
 }
 
@@ -558,11 +556,10 @@ void plan::add_serve_command(CLI::App &app) {
       "  batonc plan serve --step-times times.json --trace day.csv --simulate\n"
       "  batonc plan serve --model ./llama --device h100-80gb --devices 8 "
       "--prompt 2048 --answer 256 \\\n    --max-ttft 1000 --max-tpot 25");
-  CLI::Option *model =
-      command
-          ->add_option("--model", options->model,
-                       "a checkpoint folder, or a config.json")
-          ->type_name("DIR");
+  CLI::Option *model = command
+                           ->add_option("--model", options->model,
+                                        "a checkpoint folder, or a config.json")
+                           ->type_name("DIR");
   CLI::Option *measured =
       command
           ->add_option("--step-times", options->step_times,
@@ -636,8 +633,7 @@ void plan::add_serve_command(CLI::App &app) {
         "prompts begin with one of so many texts", requests);
   count("--prefix-length", options->made.prefix_length, 0,
         "tokens of these, before the prompt's own", requests);
-  command
-      ->add_option("--seed", options->made.seed, "what is drawn hangs on it")
+  command->add_option("--seed", options->made.seed, "what is drawn hangs on it")
       ->type_name("N")
       ->capture_default_str()
       ->group(requests);
@@ -668,18 +664,18 @@ void plan::add_serve_command(CLI::App &app) {
                  "ranks that share a mixture's experts, at most; 0: 8 of a "
                  "mixture",
                  choice));
-  of_model(
-      count("--max-pipeline", options->most_pipeline, 1, "stages, at most",
-            choice));
+  of_model(count("--max-pipeline", options->most_pipeline, 1, "stages, at most",
+                 choice));
   of_model(command
                ->add_flag("--no-disaggregation", options->no_disaggregation,
                           "no pools of their own for prompts and answers")
                ->group(choice));
   command
-      ->add_flag("--simulate", options->simulate,
-                 "search nothing: play the requests out as they come, with one "
-                 "--max-batch, one --max-rows and as many ranks as --max-tensor, "
-                 "--max-expert and --max-pipeline say")
+      ->add_flag(
+          "--simulate", options->simulate,
+          "search nothing: play the requests out as they come, with one "
+          "--max-batch, one --max-rows and as many ranks as --max-tensor, "
+          "--max-expert and --max-pipeline say")
       ->group(choice);
   of_model(real("--weight-bits", options->weight_bits, 1, 32,
                 "of a weight (16)", program));

@@ -153,9 +153,8 @@ plan::replica_plans(const ServingSearchOptions &options, std::string &binding) {
                      mesh_text(split));
           continue;
         }
-        plan.pages =
-            std::min(int64_t(std::min(left / of_page, 1e9)),
-                     batch * pages_of_longest);
+        plan.pages = std::min(int64_t(std::min(left / of_page, 1e9)),
+                              batch * pages_of_longest);
         plans.push_back(plan);
       }
   if (plans.empty() && binding.empty())
@@ -177,11 +176,11 @@ Simulation plan::play(const ServingSearchOptions &options,
   SimulationOptions wanted;
   wanted.limits = {.max_sequences = plan.max_sequences,
                    .max_rows = plan.max_rows,
-                   .max_outputs = options.max_outputs
-                                      ? options.max_outputs
-                                      : std::min(plan.max_rows,
-                                                 std::max<int64_t>(
-                                                     plan.max_sequences, 9)),
+                   .max_outputs =
+                       options.max_outputs
+                           ? options.max_outputs
+                           : std::min(plan.max_rows,
+                                      std::max<int64_t>(plan.max_sequences, 9)),
                    .max_positions = longest(trace),
                    .pages = plan.pages,
                    .prefill_chunk = options.prefill_chunk,
@@ -254,8 +253,7 @@ static double limited_rate(const ServingSearchOptions &options,
 
 double plan::replica_rate(const ServingSearchOptions &options,
                           const ReplicaPlan &plan, Role role) {
-  return limited_rate(options, plan, role,
-                      saturated_rate(options, plan, role));
+  return limited_rate(options, plan, role, saturated_rate(options, plan, role));
 }
 
 namespace {
@@ -271,13 +269,14 @@ struct RatedReplica {
 
 class ServingSearch {
 public:
-  explicit ServingSearch(const ServingSearchOptions &options) : options(options) {}
+  explicit ServingSearch(const ServingSearchOptions &options)
+      : options(options) {}
 
   ServingSearchResult run();
 
 private:
   std::vector<RatedReplica> candidates(const std::vector<ReplicaPlan> &plans,
-                                    Role role);
+                                       Role role);
   void search_colocated(const std::vector<ReplicaPlan> &plans);
   void search_disaggregated(const std::vector<ReplicaPlan> &plans);
   std::map<int64_t, Pool> best_by_size(const std::vector<ReplicaPlan> &plans,
@@ -330,10 +329,9 @@ ServingSearch::candidates(const std::vector<ReplicaPlan> &plans, Role role) {
     const Simulation played = play(options, plan, role, once);
     found.push_back({plan, double(once.size()) / played.seconds, found.size()});
     if (role == Role::both)
-      result.front.push_back(
-          {plan, found.back().bound,
-           double(played.generated_tokens) / played.seconds,
-           between_of(played, options.limits.part)});
+      result.front.push_back({plan, found.back().bound,
+                              double(played.generated_tokens) / played.seconds,
+                              between_of(played, options.limits.part)});
   }
   return found;
 }
@@ -386,7 +384,8 @@ ServingSearch::best_by_size(const std::vector<ReplicaPlan> &plans, Role role) {
   return best;
 }
 
-void ServingSearch::search_disaggregated(const std::vector<ReplicaPlan> &plans) {
+void ServingSearch::search_disaggregated(
+    const std::vector<ReplicaPlan> &plans) {
   const auto prompts = best_by_size(plans, Role::prompts);
   const auto answers = best_by_size(plans, Role::answers);
   double mean_prompt = 0;
@@ -405,8 +404,8 @@ void ServingSearch::search_disaggregated(const std::vector<ReplicaPlan> &plans) 
         plan.rate = std::min(double(many) * of_prompts.rate,
                              double(others) * of_answers.rate);
         plan.devices = many * size + others * other_size;
-        plan.transfer = transfer_seconds(options, of_answers.plan.split,
-                                         mean_prompt);
+        plan.transfer =
+            transfer_seconds(options, of_answers.plan.split, mean_prompt);
         offer(plan);
       }
 }
@@ -448,19 +447,18 @@ void ServingSearch::explain(const std::vector<ReplicaPlan> &plans) {
         " are less than the shortest step of a text alone, " +
         milliseconds(between) + " (" + between_plan + ")";
   else
-    result.binding =
-        "both limits together: a prompt alone takes " + milliseconds(first) +
-        " (" + first_plan + "), a token " + milliseconds(between) + " (" +
-        between_plan + "), and no setting has both";
+    result.binding = "both limits together: a prompt alone takes " +
+                     milliseconds(first) + " (" + first_plan + "), a token " +
+                     milliseconds(between) + " (" + between_plan +
+                     "), and no setting has both";
 }
 
 ServingSearchResult ServingSearch::run() {
-  const std::vector<ReplicaPlan> plans =
-      replica_plans(options, result.binding);
+  const std::vector<ReplicaPlan> plans = replica_plans(options, result.binding);
   if (plans.empty())
     return std::move(result);
-  const bool two = options.served && options.disaggregated &&
-                   options.devices > 1;
+  const bool two =
+      options.served && options.disaggregated && options.devices > 1;
   result.settings = plans.size();
   total = plans.size() * (two ? 3 : 1);
   try {

@@ -33,9 +33,9 @@ public:
     return radius * std::cos(2 * std::numbers::pi * uniform());
   }
   int64_t length(const Lengths &of) {
-    const double drawn =
-        of.deviation > 0 ? of.median * std::exp(of.deviation * normal())
-                         : of.median;
+    const double drawn = of.deviation > 0
+                             ? of.median * std::exp(of.deviation * normal())
+                             : of.median;
     return std::clamp(int64_t(std::llround(std::min(drawn, 1e15))), int64_t(1),
                       std::max(of.most, int64_t(1)));
   }

@@ -123,9 +123,9 @@ double MeasuredStepTimes::seconds(const StepShape &shape) const {
       return std::max(at(outputs, rows, high) - at(outputs, rows, low), 0.0);
     };
     const double outputs = cost(shape.outputs, 0), rows = cost(0, shape.rows);
-    const double share =
-        outputs + rows > 0 ? outputs / (outputs + rows)
-                           : shape.outputs / (shape.outputs + shape.rows);
+    const double share = outputs + rows > 0
+                             ? outputs / (outputs + rows)
+                             : shape.outputs / (shape.outputs + shape.rows);
     context = share * of_outputs + (1 - share) * of_rows;
   }
   return std::max(at(shape.outputs, shape.rows, context), shortest);

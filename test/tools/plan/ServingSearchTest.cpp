@@ -1,7 +1,7 @@
 //===- ServingSearchTest.cpp - the search against trying everything -------===//
 
-#include "tools/plan/serving_search.h"
 #include "facts_for_tests.h"
+#include "tools/plan/serving_search.h"
 
 #include "runtime/error.h"
 
@@ -79,8 +79,8 @@ std::pair<double, double> everything(const ServingSearchOptions &wanted) {
 
 TEST(ServingSearch, FindsTheBestOfAll) {
   for (const auto &[first, between] :
-       {std::pair(never_binds, never_binds),
-        std::pair(.5, .02), std::pair(.25, .012)}) {
+       {std::pair(never_binds, never_binds), std::pair(.5, .02),
+        std::pair(.25, .012)}) {
     ServingSearchOptions wanted = options(small(), 4, 40);
     wanted.limits.to_first = first;
     wanted.limits.between = between;
@@ -104,9 +104,9 @@ TEST(ServingSearch, TheFrontHasAllThatNothingIsBetterThan) {
   for (const ReplicaPlan &plan : replica_plans(wanted, binding)) {
     const Simulation played =
         play(wanted, plan, Role::both, at_once(wanted.trace));
-    all.push_back({between_of(played, .9),
-                   double(played.generated_tokens) / played.seconds /
-                       double(plan.split.devices())});
+    all.push_back({between_of(played, .9), double(played.generated_tokens) /
+                                               played.seconds /
+                                               double(plan.split.devices())});
   }
   std::vector<std::pair<double, double>> front;
   for (const auto &one : all)
@@ -269,8 +269,9 @@ TEST(Deployment, StepsTakeWhatTheirBytesAndProductsDo) {
   // More rows, more positions, and fewer ranks take longer.
   EXPECT_GT(times.seconds({64, 0, 64e3, 0}), step);
   EXPECT_GT(times.seconds({64, 0, 64e4, 0}), times.seconds({64, 0, 64e3, 0}));
-  EXPECT_LT(ModelledStepTimes(served, h100, {4, 1, 1}).seconds({64, 0, 64e3, 0}),
-            times.seconds({64, 0, 64e3, 0}));
+  EXPECT_LT(
+      ModelledStepTimes(served, h100, {4, 1, 1}).seconds({64, 0, 64e3, 0}),
+      times.seconds({64, 0, 64e3, 0}));
 }
 
 TEST(Deployment, ReadsMixtures) {

@@ -22,7 +22,8 @@ namespace {
 /// Steps that take longer with more rows, none as long as another.
 class ToyTimes : public StepTimes {
 public:
-  explicit ToyTimes(double step = 1, double row = .0137) : step(step), row(row) {}
+  explicit ToyTimes(double step = 1, double row = .0137)
+      : step(step), row(row) {}
   double seconds(const StepShape &shape) const override {
     return step + row * (shape.outputs + shape.rows);
   }
@@ -43,13 +44,14 @@ std::ostream &operator<<(std::ostream &out, const Step &step) {
 /// The runtime's driver, with requests that come when the trace says.
 std::vector<Step> run_driver(const Trace &trace, const EngineLimits &limits,
                              const StepTimes &times, BatchCounts &counts) {
-  const BatchCapacities shape = {.max_rows = uint32_t(limits.max_rows),
-                                 .max_outputs = uint32_t(limits.max_outputs),
-                                 .max_sequences = uint32_t(limits.max_sequences),
-                                 .max_positions = uint32_t(limits.max_positions),
-                                 .max_changes = 8,
-                                 .pages = uint64_t(limits.pages),
-                                 .vocabulary = 1u << 30};
+  const BatchCapacities shape = {
+      .max_rows = uint32_t(limits.max_rows),
+      .max_outputs = uint32_t(limits.max_outputs),
+      .max_sequences = uint32_t(limits.max_sequences),
+      .max_positions = uint32_t(limits.max_positions),
+      .max_changes = 8,
+      .pages = uint64_t(limits.pages),
+      .vocabulary = 1u << 30};
   std::vector<int32_t> rows[4];
   for (auto &row : rows)
     row.resize(shape.max_rows);
@@ -58,8 +60,8 @@ std::vector<Step> run_driver(const Trace &trace, const EngineLimits &limits,
   std::vector<BatonChange> changes(shape.max_sequences * shape.max_changes);
   std::vector<BatonDraw> draws(shape.max_outputs);
   const BatchInputs inputs = {rows[0].data(), rows[1].data(), rows[2].data(),
-                              rows[3].data(), pages.data(), sampling.data(),
-                              changes.data(), nullptr,      draws.data()};
+                              rows[3].data(), pages.data(),   sampling.data(),
+                              changes.data(), nullptr,        draws.data()};
   BatchDriver driver(shape, inputs,
                      {.prefill_chunk = uint32_t(limits.prefill_chunk),
                       .prefix_cache = limits.prefix_cache,
@@ -72,12 +74,11 @@ std::vector<Step> run_driver(const Trace &trace, const EngineLimits &limits,
       BatchRequest request;
       request.id = std::to_string(next);
       for (int64_t at = 0; at < trace[next].prompt; ++at)
-        request.prompt.push_back(at < trace[next].prefix_length
-                                     ? int32_t(mix(uint64_t(
-                                                   trace[next].prefix * 10000 +
-                                                   at + 1)) %
-                                               1000000)
-                                     : token++);
+        request.prompt.push_back(
+            at < trace[next].prefix_length
+                ? int32_t(mix(uint64_t(trace[next].prefix * 10000 + at + 1)) %
+                          1000000)
+                : token++);
       request.max_new_tokens = uint64_t(trace[next].answer);
       EXPECT_TRUE(driver.submit(std::move(request)));
     }

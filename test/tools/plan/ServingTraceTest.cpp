@@ -1,7 +1,7 @@
 //===- ServingTraceTest.cpp - requests from files, and drawn ones ---------===//
 
-#include "tools/plan/serving_trace.h"
 #include "tools/plan/serving_simulator.h"
+#include "tools/plan/serving_trace.h"
 
 #include "runtime/error.h"
 
@@ -33,9 +33,9 @@ TEST(ServingTrace, ReadsBothForms) {
       read_trace(write("{\"arrival\": 2.5, \"prompt\": 7, \"answer\": 3}\n\n"
                        "{\"arrival\": 1, \"prompt\": 90, \"answer\": 1, "
                        "\"prefix\": 4, \"prefix_length\": 64}\n"));
-  const Trace values = read_trace(write(
-      "# of a day\narrival, answer, prompt, prefix, prefix_length\r\n"
-      "2.5, 3, 7, 0, 0\r\n1, 1, 90, 4, 64\r\n"));
+  const Trace values = read_trace(
+      write("# of a day\narrival, answer, prompt, prefix, prefix_length\r\n"
+            "2.5, 3, 7, 0, 0\r\n1, 1, 90, 4, 64\r\n"));
   ASSERT_EQ(lines.size(), 2u);
   ASSERT_EQ(values.size(), 2u);
   for (size_t at = 0; at < 2; ++at) {
@@ -52,12 +52,14 @@ TEST(ServingTrace, ReadsBothForms) {
 TEST(ServingTrace, NamesWhatIsWrong) {
   EXPECT_NE(message("arrival,prompt,answer\n1,2\n").find("trace:2: has 2"),
             std::string::npos);
-  EXPECT_NE(message("arrival,prompt,answer\n1,2,x\n").find("answer is no number"),
-            std::string::npos);
+  EXPECT_NE(
+      message("arrival,prompt,answer\n1,2,x\n").find("answer is no number"),
+      std::string::npos);
   EXPECT_NE(message("arrival,prompt,answr\n1,2,3\n").find("no key \"answr\""),
             std::string::npos);
-  EXPECT_NE(message("{\"arrival\": 1, \"prompt\": 2}").find("answer is missing"),
-            std::string::npos);
+  EXPECT_NE(
+      message("{\"arrival\": 1, \"prompt\": 2}").find("answer is missing"),
+      std::string::npos);
   EXPECT_NE(message("{\"arrival\": -1, \"prompt\": 2, \"answer\": 1}")
                 .find("arrival"),
             std::string::npos);
