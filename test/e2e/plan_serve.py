@@ -11,7 +11,7 @@ import os
 import sys
 
 import programs
-from programs import MPI, QUICK, expect, run
+from programs import QUICK, expect, run
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 SCRIPT = os.path.join(ROOT, "test/bench/plan_serve.py")

@@ -3,7 +3,6 @@
 #include "tools/plan/commands.h"
 
 #include "runtime/error.h"
-#include "runtime/execute/batch_inputs.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
