@@ -21,6 +21,8 @@ struct BatchCommands {
   void (*serve)(const Metadata &metadata, const ServeOptions &options);
   /// With `options.batch`.
   void (*bench)(const Metadata &metadata, const BenchOptions &options);
+  /// With `options.step_times`.
+  void (*bench_steps)(const Metadata &metadata, const BenchOptions &options);
   void (*teach)(const Metadata &metadata, const TeachOptions &options);
 };
 

@@ -298,8 +298,9 @@ uint64_t peak_resident_bytes() {
 }
 
 void check_request(const Metadata &metadata, const BenchOptions &options) {
-  if (options.prefill > metadata.max_seq ||
-      options.decode > metadata.max_seq - options.prefill)
+  if (!options.step_times &&
+      (options.prefill > metadata.max_seq ||
+       options.decode > metadata.max_seq - options.prefill))
     throw Error("bench: --prefill " + std::to_string(options.prefill) +
                 " and --decode " + std::to_string(options.decode) +
                 " do not fit into the program's " +
@@ -540,6 +541,8 @@ void bench_command(const Metadata &metadata, const BenchOptions &options) {
   check_request(metadata, options);
   if (options.dry_run)
     return forecast_decoding(metadata, options);
+  if (options.step_times)
+    return batch_commands("bench: --step-times").bench_steps(metadata, options);
   if (!options.batch.empty())
     return batch_commands("bench: --batch").bench(metadata, options);
   Measurements measured = measure_all(metadata, options);

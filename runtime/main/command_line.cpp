@@ -942,11 +942,37 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(whole(1));
+  CLI::Option *steps =
+      command
+          .add_option("--step-times", options.step_times,
+                      "Measure steps over a grid instead, of a program of "
+                      "many sequences, and write their times for batonc plan "
+                      "serve; --batch lists rows with logits")
+          ->type_name("OUT.json");
+  command
+      .add_option("--chunks", options.chunks,
+                  "The grid's rows of prompts, in a step beside those with "
+                  "logits (default: powers of two from 16)")
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(whole(1))
+      ->needs(steps);
+  command
+      .add_option("--contexts", options.contexts,
+                  "The grid's positions before the rows of a step (default: "
+                  "none, a quarter and as many as there is room for)")
+      ->type_name("N,N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(whole())
+      ->needs(steps);
   add_adapters(command, options.adapters);
   command
       .add_option("--repeat", options.repeat,
                   "Runs that are measured, each from an empty context "
-                  "(default: up to 8 in 15 seconds; 1 with --batch)")
+                  "(default: up to 8 in 15 seconds; 1 with --batch; 5 times "
+                  "through the grid)")
       ->type_name("N")
       ->check(whole(1));
   command.add_flag("--profile", options.profile,
@@ -971,7 +997,8 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                  "--workers 4 --json\n  " +
                  program + " bench --profile\n  " + program +
                  " bench --dry-run --prefill 2048 --decode 256\n  " + program +
-                 " bench --batch 1,4,16 --prefill 128 --decode 32");
+                 " bench --batch 1,4,16 --prefill 128 --decode 32\n  " +
+                 program + " bench --weights DIR --step-times times.json");
 }
 
 void add_calibrate_options(CLI::App &command, CalibrateOptions &options,

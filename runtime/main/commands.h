@@ -131,6 +131,10 @@ struct BenchOptions : RankOptions {
   uint64_t decode = 64;
   /// Numbers of sequences that decode together; none: one alone.
   std::vector<uint64_t> batch;
+  /// The file for times of steps over a grid, of which `batch` is an axis, and
+  /// its other axes: rows of prompts, and positions before all rows.
+  std::optional<std::string> step_times;
+  std::vector<uint64_t> chunks, contexts;
   /// "NAME=DIR", PEFT folders that sequences of a batch have in turn.
   std::vector<std::string> adapters;
   /// 0: a few, as time allows.

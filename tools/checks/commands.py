@@ -23,6 +23,7 @@ SOURCES = {
     "batonc plan goodput": ["tools/plan/goodput_command.cpp"],
     "batonc plan judge": ["tools/plan/judge_command.cpp"],
     "batonc plan scale": ["tools/plan/scale_command.cpp"],
+    "batonc plan serve": ["tools/plan/serve_command.cpp"],
     "batonc plan train": ["tools/plan/train_command.cpp"],
     "batonc prune": ["tools/prune/main.cpp"],
     "batonc quantize": ["tools/quantize/main.cpp"],

@@ -23,6 +23,7 @@ void add_judge_command(CLI::App &app);
 void add_train_command(CLI::App &app);
 void add_scale_command(CLI::App &app);
 void add_goodput_command(CLI::App &app);
+void add_serve_command(CLI::App &app);
 
 } // namespace baton::plan
 

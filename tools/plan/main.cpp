@@ -17,13 +17,15 @@ int main(int argc, char **argv) {
   handle_signals();
   CLI::App app{
       "batonc plan says, before anything runs, which split of a model "
-      "trains fastest, how long a step takes, and what memory it needs.",
+      "trains fastest or serves most, how long a step takes, and what memory "
+      "it needs.",
       "batonc plan"};
   app.require_subcommand(1);
   plan::add_train_command(app);
   plan::add_judge_command(app);
   plan::add_scale_command(app);
   plan::add_goodput_command(app);
+  plan::add_serve_command(app);
   // CLI11 would only say that one is missing.
   std::string names;
   bool known = argc < 2 || argv[1][0] == '-';
