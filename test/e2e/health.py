@@ -2,7 +2,7 @@
 
 - A run has the bits and lines that it has without, on threads and processes, also of
   stages; its log has every step, rank and indicator, and the parts of a step fit into it.
-- A rank whose process has a tenth of a core is named, with its indicator, in a warning and
+- A rank whose process has a fourth of a core is named, with its indicator, in a warning and
   in a line of JSON, and batonc health finds the same in the log.
 - What cannot be compared is refused.
 
@@ -120,13 +120,13 @@ def same(fixture):
 
 
 def slow_rank(fixture):
-    """A process that has a tenth of its core, since another one has the rest, is a slow rank."""
+    """A process that has a fourth of its core, since another one has the rest, is a slow rank."""
     if not shutil.which("mpirun"):
         return
     cores = sorted(os.sched_getaffinity(0))
-    command = fixture.train("two", "slow", "--json", "--health-log", "--batch", 16, "--workers", 2, "--steps", 1000000)
+    command = fixture.train("two", "slow", "--json", "--health-log", "--batch", 32, "--workers", 2, "--steps", 1000000)
     ranks = [*MPI, "--bind-to", "none", "-n", "1", "taskset", "-c", str(cores[-1]), *command,
-             ":", "-n", "1", "taskset", "-c", str(cores[0]), "nice", "-n", "10", *command]
+             ":", "-n", "1", "taskset", "-c", str(cores[0]), "nice", "-n", "5", *command]
     event = None
     with open(fixture.path("slow.stderr"), "w") as stderr, \
             subprocess.Popen(["taskset", "-c", str(cores[0]), sys.executable, "-c", "while True: pass"]) as other, \

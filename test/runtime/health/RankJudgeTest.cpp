@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <random>
@@ -122,6 +123,31 @@ TEST(RankJudge, FlagsARankThatIsFivePercentSlowerWithinFiftySteps) {
       EXPECT_NEAR(events[0].findings[0].excess, 0.05, 0.025);
       EXPECT_TRUE(judge.is_slow(rank));
     }
+}
+
+TEST(RankJudge, FindsOneOfManyRanks) {
+  for (uint32_t ranks : {8u, 64u, 512u}) {
+    Job job(ranks, {}, 2);
+    RankJudge judge({"compute", "inputs", "wait.collectives", "step"},
+                    alike(ranks));
+    std::vector<RankEvent> events;
+    constexpr uint64_t steps = 60;
+    std::clock_t taken = 0;
+    for (uint64_t step = 1; step <= steps; ++step) {
+      std::vector<double> seconds = job.next();
+      seconds[ranks / 2] *= 1.06;
+      seconds.resize(size_t(3) * ranks, 0.01);
+      seconds.resize(size_t(4) * ranks, 2);
+      const std::clock_t begin = std::clock();
+      for (RankEvent &event : judge.add(step, seconds))
+        events.push_back(std::move(event));
+      taken += std::clock() - begin;
+    }
+    ASSERT_EQ(events.size(), 1u) << ranks;
+    EXPECT_EQ(events[0].rank, ranks / 2);
+    std::printf("%u ranks: %.3f ms of processor time a step\n", ranks,
+                double(taken) * 1e3 / CLOCKS_PER_SEC / double(steps));
+  }
 }
 
 TEST(RankJudge, NamesTheSlowerOfTwo) {

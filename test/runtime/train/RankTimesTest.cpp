@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <ctime>
 #include <functional>
 #include <thread>
 
@@ -176,6 +178,28 @@ TEST(WaitClock, CountsWhatOverlapsOnce) {
   clock.begin(at(40));
   clock.end(at(41));
   EXPECT_EQ(clock.total(at(50)), std::chrono::seconds(11));
+}
+
+TEST(WaitClock, CountsNoMoreThanThereIs) {
+  WaitClocks clocks;
+  constexpr int waits = 20000;
+  const auto begin = WaitClock::Clock::now();
+  const std::clock_t taken = std::clock();
+  std::vector<std::thread> threads;
+  for (auto kind : {&WaitClocks::collectives, &WaitClocks::messages})
+    threads.emplace_back([&clocks, kind] {
+      for (int i = 0; i < waits; ++i)
+        const CountedWait wait(clocks, kind);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  std::printf("%.0f ns of processor time a wait\n",
+              double(std::clock() - taken) * 1e9 / CLOCKS_PER_SEC / waits / 2);
+  const auto end = WaitClock::Clock::now();
+  EXPECT_GT(clocks.collectives.total(end).count(), 0);
+  EXPECT_LE(clocks.all.total(end), end - begin);
+  EXPECT_LE(clocks.collectives.total(end), clocks.all.total(end));
+  EXPECT_LE(clocks.messages.total(end), clocks.all.total(end));
 }
 
 } // namespace
