@@ -73,8 +73,10 @@ CommunicationError Communicator::failure_in(uint32_t collective,
 
 void Communicator::exchange(uint32_t collective, uint32_t iteration,
                             std::span<const BatonExchange> tensors) {
-  exchange_by(collective, iteration, tensors,
-              [&] { move(collective, iteration, tensors); });
+  exchange_by(collective, iteration, tensors, [&] {
+    const CountedWait wait(wait_clocks, &WaitClocks::collectives);
+    move(collective, iteration, tensors);
+  });
 }
 
 void Communicator::exchange_by(uint32_t collective, uint32_t iteration,
@@ -165,7 +167,11 @@ void Communicator::message(uint32_t number,
                });
       post(peer, channel, std::move(packed));
     } else {
-      std::vector<std::byte> packed = take(peer, channel, bytes, name);
+      std::vector<std::byte> packed;
+      {
+        const CountedWait wait(wait_clocks, &WaitClocks::messages);
+        packed = take(peer, channel, bytes, name);
+      }
       if (packed.size() != bytes)
         throw Error("rank " + std::to_string(peer) + " sends " +
                     std::to_string(packed.size()) + " bytes and not " +
@@ -191,11 +197,6 @@ void Communicator::message(uint32_t number,
 
 std::string Communicator::in_step(const std::string &what) const {
   return step() ? "step " + std::to_string(step()) + ", " + what : what;
-}
-
-bool Communicator::any(bool holds, const std::string &what) {
-  std::vector<std::string> answers = share(holds ? "1" : "0", what);
-  return std::find(answers.begin(), answers.end(), "1") != answers.end();
 }
 
 void Communicator::kill() { _exit(1); }

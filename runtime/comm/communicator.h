@@ -12,6 +12,7 @@
 #define BATON_RUNTIME_COMM_COMMUNICATOR_H
 
 #include "runtime/comm/mesh.h"
+#include "runtime/comm/wait_clock.h"
 #include "runtime/error.h"
 #include "runtime/program.h"
 
@@ -127,8 +128,6 @@ public:
   void barrier(const std::string &what, Patience patience = Patience::Usual) {
     share("", what, {}, patience);
   }
-  /// Whether it holds on any rank.
-  bool any(bool holds, const std::string &what);
 
   /// Which of the ranks on this machine it is, as far as is known.
   virtual uint32_t place_on_machine() const { return own_rank; }
@@ -149,6 +148,10 @@ public:
   uint64_t step() const { return current_step; }
   /// How long a rank waits for others.
   std::chrono::milliseconds timeout() const { return options.timeout; }
+
+  /// How long this rank has been in collectives, and has waited for messages.
+  /// Where tensors lie on devices, whoever moves them counts.
+  WaitClocks &waits() { return wait_clocks; }
 
   /// One entry for each collective, and for each message.
   std::vector<Traffic> traffic() const;
@@ -200,6 +203,7 @@ private:
   std::vector<Group> groups;
   uint32_t own_rank;
   std::atomic<uint64_t> current_step = 0;
+  WaitClocks wait_clocks;
   std::unique_ptr<Counters[]> counters, message_counters;
   /// Of channels.
   std::vector<std::string> names;

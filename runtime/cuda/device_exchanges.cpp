@@ -217,8 +217,11 @@ void DeviceExchanges::check() {
   auto has_reached = [&](uint32_t value) {
     return static_cast<int32_t>(reached - value) >= 0;
   };
-  while (!under_way.empty() && has_reached(2 * under_way.front().number + 2))
+  while (!under_way.empty() && has_reached(2 * under_way.front().number + 2)) {
+    if (under_way.front().has_begun)
+      communicator.waits().end(&WaitClocks::collectives);
     under_way.pop_front();
+  }
   if (under_way.empty() || !has_reached(2 * under_way.front().number + 1))
     return;
   UnderWay &first = under_way.front();
@@ -227,8 +230,10 @@ void DeviceExchanges::check() {
                                    first.step, what);
   };
   const Clock::time_point now = Clock::now();
-  if (!std::exchange(first.has_begun, true))
+  if (!std::exchange(first.has_begun, true)) {
     first.begun = now;
+    communicator.waits().begin(&WaitClocks::collectives);
+  }
   try {
     nccl.check();
   } catch (const Error &failure) {

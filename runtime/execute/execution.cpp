@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace baton {
 
@@ -52,8 +54,15 @@ BatonStep Execution::first_step(std::span<int32_t> tokens) {
 
 bool Execution::should_stop() {
   bool stops = stop.load(std::memory_order_relaxed);
-  if (communicator)
-    stops = communicator->any(stops, "the end of a step");
+  if (communicator) {
+    std::vector<std::string> told = communicator->share(
+        (stops ? "1" : "0") + driver->tell(), "the end of a step");
+    stops = std::ranges::any_of(
+        told, [](const std::string &text) { return text[0] == '1'; });
+    for (std::string &text : told)
+      text.erase(0, 1);
+    driver->hear(told);
+  }
   stopped = stopped || stops;
   return stops;
 }

@@ -30,6 +30,8 @@ public:
                void *const *storages) override {
     driver.observe(at_past(step), phase, iteration, storages);
   }
+  std::string tell() override { return driver.tell(); }
+  void hear(std::span<const std::string> told) override { driver.hear(told); }
   bool needs_logits() const override { return driver.needs_logits(); }
   void finish() noexcept override { driver.finish(); }
 

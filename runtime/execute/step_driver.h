@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace baton {
 
@@ -39,6 +40,11 @@ public:
   /// next step; zero rows end the program. May throw: the program then ends and
   /// Execution::wait rethrows.
   virtual BatonStep advance(const BatonStep &current, const Logits &logits) = 0;
+  /// Of several ranks: what this one tells all as a step ends, and what all
+  /// have told, in their order; both before advance(), and by drivers of one
+  /// kind on all ranks. Most have nothing to tell.
+  virtual std::string tell() { return {}; }
+  virtual void hear(std::span<const std::string> told) {}
   /// Called after each (phase, iteration) of an observed execution, with the
   /// base pointers of the storages. May throw as advance().
   virtual void observe(const BatonStep &step, uint32_t phase,

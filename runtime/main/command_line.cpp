@@ -372,6 +372,21 @@ void add_quiet_flag(CLI::App &command, RunOptions &options) {
   command.add_flag("--quiet", options.quiet, "Nothing but results and errors");
 }
 
+void add_health_options(CLI::App &command, TrainOptions &options) {
+  command.add_flag_callback(
+      "--no-health", [&options] { options.health = false; },
+      "Of several ranks: do not compare the times that they compute, and warn "
+      "of none that is slower than its peers");
+  command
+      .add_option("--health-threshold", options.health_threshold,
+                  "How much longer than its peers a rank takes that is slow "
+                  "(default: 0.03, which is 3 %)")
+      ->type_name("X");
+  command.add_flag("--health-log", options.health_log,
+                   "Of several ranks: also write their times of each step to "
+                   "health-STEP.csv in --out, for batonc health");
+}
+
 /// How a run runs.
 void add_training_run(CLI::App &command, TrainOptions &options) {
   add_memory_check(command, options.run);
@@ -384,6 +399,7 @@ void add_training_run(CLI::App &command, TrainOptions &options) {
   add_worker_options(command, options.run);
   add_rank_options(command, options);
   add_engine_option(command, options);
+  add_health_options(command, options);
   add_quiet_flag(command, options.run);
   command
       .add_option("--trace", options.run.trace,
@@ -392,7 +408,8 @@ void add_training_run(CLI::App &command, TrainOptions &options) {
   command.add_flag(
       "--json", options.json,
       "One JSON object a step, as always; of documents, one about them "
-      "before the first; and at the end, of several ranks, one about what they "
+      "before the first; of ranks, one where a rank becomes slow, or is so no "
+      "longer; and at the end, of several ranks, one about what they "
       "have exchanged; with --dry-run one object in all");
 }
 

@@ -207,6 +207,11 @@ struct TrainOptions : RankOptions {
   bool resume = false;
   /// Also write a file of events.
   bool tensorboard = false;
+  /// Of several ranks: compare their times; how much longer a slow rank takes,
+  /// else the usual; and write them to a file.
+  bool health = true;
+  std::optional<double> health_threshold;
+  bool health_log = false;
   /// Where the gradients of the last step go.
   std::optional<std::string> gradients;
   /// What is printed either way.

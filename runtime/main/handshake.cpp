@@ -88,6 +88,7 @@ nlohmann::ordered_json identity(const TrainingRun &run,
   result["--gradients"] = run.options.gradients.has_value();
   result["--trace"] = run.options.run.trace.has_value();
   result["--json"] = run.options.json;
+  result["--no-health"] = !run.options.health;
   result["loss scale"] = run.scale.value();
   return result;
 }

@@ -10,6 +10,7 @@
 #include "runtime/main/memory_needs.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/output.h"
+#include "runtime/main/rank_health.h"
 #include "runtime/main/ranks.h"
 #include "runtime/main/run_settings.h"
 #include "runtime/main/table.h"
@@ -336,6 +337,7 @@ void report(const TrainingData &data, const Batches &batches,
 /// Prepares a run, once in each process, and makes all its steps on each rank.
 void train(const Metadata &metadata, const TrainOptions &options,
            Ranks &ranks) {
+  check_health_options(metadata, options);
   // What else is wrong is said before a checkpoint is read.
   std::optional<std::filesystem::path> named;
   if (!Adapter::parse(metadata.json))

@@ -11,17 +11,44 @@ namespace baton {
 Trainer::Trainer(const TrainingRun &run, TrainingTensors &tensors,
                  LossScale &scale, std::span<const StageCall> calls,
                  Communicator *communicator, StepResults *results,
-                 const Comparison &comparison)
+                 const Comparison &comparison, RankHealth *health)
     : run(run), scale(scale), communicator(communicator), results(results),
       inputs(tensors, batch_place(communicator), comparison),
       numbers(tensors.find("numbers")), calls(calls),
-      losses(run.metadata.json, numbers.type) {}
+      losses(run.metadata.json, numbers.type), health(health) {}
 
 BatonStep Trainer::begin(std::span<int32_t>) {
   microbatch = 0;
   losses.restart();
   started = Clock::now();
+  if (health)
+    health->times.begin();
   return prepare();
+}
+
+RankTimes::Part Trainer::part() const {
+  using Part = RankTimes::Part;
+  if (calls.empty())
+    return Part::Compute;
+  switch (calls[microbatch].kind) {
+  case StageCall::Kind::Forward:
+    return Part::Forward;
+  case StageCall::Kind::Backward:
+    return Part::Backward;
+  case StageCall::Kind::End:
+  case StageCall::Kind::Update:
+    break;
+  }
+  return Part::Update;
+}
+
+std::string Trainer::tell() {
+  return health ? health->times.tell(part()) : std::string();
+}
+
+void Trainer::hear(std::span<const std::string> told) {
+  if (health)
+    health->hear(told);
 }
 
 double row_flops(const Metadata &metadata) {
@@ -32,6 +59,8 @@ double row_flops(const Metadata &metadata) {
 // is what is decided here.
 BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
   if (current.call + 1 < calls.size()) {
+    if (health)
+      health->times.count(part());
     ++microbatch;
     return prepare();
   }
@@ -60,6 +89,8 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
   if (scale.is_dynamic())
     report.loss_scale = scaled_by;
   started = now;
+  if (health)
+    health->times.end_step();
   ++step;
   microbatch = 0;
   losses.restart();
@@ -72,6 +103,15 @@ BatonStep Trainer::advance(const BatonStep &current, const Logits &summary) {
 BatonStep Trainer::prepare() {
   if (communicator)
     communicator->set_step(step + 1);
+  if (!health)
+    return fill();
+  health->times.go_on();
+  const BatonStep next = fill();
+  health->times.count(RankTimes::Part::Inputs);
+  return next;
+}
+
+BatonStep Trainer::fill() {
   uint64_t place = 0;
   for (double value : run.optimizer.values({step + 1 - scale.skipped(),
                                             learning_rate(run.schedule, step),

@@ -4,6 +4,7 @@
 #define BATON_RUNTIME_MAIN_TRAINER_H
 
 #include "runtime/comm/communicator.h"
+#include "runtime/main/rank_health.h"
 #include "runtime/main/training_run.h"
 #include "runtime/train/event_file.h"
 #include "runtime/train/loss_history.h"
@@ -41,10 +42,12 @@ struct StepResults {
 class Trainer : public StepDriver {
 public:
   /// All outlive it. `calls`: what a stage of a pipeline runs in a step.
-  /// `results`: null on ranks that report nothing.
+  /// `results`: null on ranks that report nothing. `health`: null where ranks
+  /// are not compared.
   Trainer(const TrainingRun &run, TrainingTensors &tensors, LossScale &scale,
           std::span<const StageCall> calls, Communicator *communicator,
-          StepResults *results, const Comparison &comparison);
+          StepResults *results, const Comparison &comparison,
+          RankHealth *health = nullptr);
 
   /// Steps that are finished, and where the next run ends.
   uint64_t step = 0, end = 0;
@@ -54,15 +57,22 @@ public:
   void add(const StepReport &finished) {
     if (results)
       results->add(finished);
+    if (health)
+      health->finished(finished.step);
   }
 
   BatonStep begin(std::span<int32_t>) override;
   BatonStep advance(const BatonStep &current, const Logits &summary) override;
+  std::string tell() override;
+  void hear(std::span<const std::string> told) override;
 
 private:
   using Clock = std::chrono::steady_clock;
 
   BatonStep prepare();
+  BatonStep fill();
+  /// What the program has computed since the last call.
+  RankTimes::Part part() const;
 
   const TrainingRun &run;
   LossScale &scale;
@@ -75,6 +85,7 @@ private:
   uint64_t microbatch = 0;
   StepLosses losses;
   Clock::time_point started;
+  RankHealth *health;
 };
 
 } // namespace baton

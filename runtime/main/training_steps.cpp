@@ -12,6 +12,7 @@
 #include "runtime/main/non_finite.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
+#include "runtime/main/rank_health.h"
 #include "runtime/main/reference_pass.h"
 #include "runtime/main/run_trace.h"
 #include "runtime/main/trainer.h"
@@ -368,8 +369,13 @@ void RankRun::steps() {
   const Comparison comparison = {preferences ? &*preferences : nullptr,
                                  run.distillation ? &*run.distillation
                                                   : nullptr};
+  std::optional<RankHealth> health;
+  if (communicator && options.health)
+    health.emplace(run, *communicator, *tensors,
+                   results ? &results->log : nullptr,
+                   results ? &out->path() : nullptr);
   Trainer trainer(run, *tensors, scale, execution->calls(), communicator,
-                  results.get(), comparison);
+                  results.get(), comparison, health ? &*health : nullptr);
   trainer.step = run.state.step;
   RunTrace trace(run.metadata, options.run, *execution, communicator);
   MemoryCheck memory(run.metadata, options.run, *execution, communicator);

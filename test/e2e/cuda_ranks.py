@@ -12,6 +12,7 @@ Processes need mpirun; without it they are left out. Of a model in MLIR weights 
 """
 
 import argparse
+import csv
 import json
 import math
 import os
@@ -100,6 +101,17 @@ class Fixture:
         return lines[0]
 
 
+def expect_waits(fixture, path):
+    """That the host has seen exchanges begin and end, within steps."""
+    with open(path, newline="") as file:
+        rows = [(int(row["rank"]), row["indicator"], float(row["value"])) for row in csv.DictReader(file)]
+    for rank in range(fixture.ranks):
+        of = lambda *names: sum(value for own, name, value in rows if own == rank and name in names)
+        expect(0 < of("wait.collectives") and 0 < of("compute")
+               and of("compute", "inputs", "wait.collectives", "wait.border") <= of("step") * 1.001,
+               f"{path}: times of rank {rank}: {rows}")
+
+
 def same(fixture):
     flags = fixture.arguments.flags
     fixture.compile("host")
@@ -107,9 +119,10 @@ def same(fixture):
     expect("validation_loss" in expected[0][1] and len(expected[0]) == STEPS, f"steps: {expected[0]}")
     fixture.compile("device", *flags)
     for workers, seed in ((fixture.ranks, 0), (3 * fixture.ranks, 7)):
-        found = fixture.train("device", f"run-{workers}", "--validate-every", 2, "--workers", workers, seed=seed,
-                              log=f"log-{workers}")
+        found = fixture.train("device", f"run-{workers}", "--validate-every", 2, "--workers", workers, "--health-log",
+                              seed=seed, log=f"log-{workers}")
         fixture.expect_same(found, expected, f"{workers} workers")
+        expect_waits(fixture, fixture.path(f"run-{workers}/health-1.csv"))
     print("losses, gradients, weights, states and counters are the CPU's")
 
     # Each rank has been connected once to those of each set of axes, before all that it sends.

@@ -47,7 +47,9 @@ static int compileCommand(int argc, char **argv) {
       "batonc prune MODEL writes it with fewer neurons or layers; see batonc "
       "prune --help.\n"
       "batonc plan finds how a model is best split over devices, and says how "
-      "long that takes; see batonc plan --help."};
+      "long that takes; see batonc plan --help.\n"
+      "batonc health LOG says which ranks of a training run are slower than "
+      "their peers; see batonc health --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -126,6 +128,8 @@ int main(int argc, char **argv) {
     return mergeCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "plan") == 0)
     return planCommand(argv + 1, argv[0]);
+  if (argc > 1 && std::strcmp(argv[1], "health") == 0)
+    return healthCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
     return pruneCommand(argv + 1, argv[0]);
   baton::prepareProcess();

@@ -45,6 +45,10 @@ int tools::planCommand(char **argv, const char *tool) {
   return become(compiler::Installation::ofTool(tool).tool("plan"), argv, {});
 }
 
+int tools::healthCommand(char **argv, const char *tool) {
+  return become(compiler::Installation::ofTool(tool).tool("health"), argv, {});
+}
+
 int tools::mergeCommand(char **argv, const char *tool) {
   return become(compiler::Installation::ofTool(tool).tool("merge"), argv, {});
 }

@@ -17,6 +17,9 @@ int pruneCommand(char **argv, const char *tool);
 /// Likewise the program that plans (tools/plan).
 int planCommand(char **argv, const char *tool);
 
+/// Likewise the program that compares ranks (tools/health).
+int healthCommand(char **argv, const char *tool);
+
 /// Likewise the program that merges (tools/merge).
 int mergeCommand(char **argv, const char *tool);
 

@@ -19,6 +19,7 @@ SOURCES = {
     "batonc compare": ["tools/batonc/compare.cpp"],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc names": ["tools/batonc/names.cpp", SHARED],
+    "batonc health": ["tools/health/main.cpp"],
     "batonc merge": ["tools/merge/main.cpp"],
     "batonc plan goodput": ["tools/plan/goodput_command.cpp"],
     "batonc plan judge": ["tools/plan/judge_command.cpp"],

@@ -28,7 +28,9 @@ ONLY_WITH = (
     ("compiler/comparison/*", "compare"),
     ("tools/batonc/compare.*", "compare"),
     ("tools/quantize/*", "quantize"),
+    ("tools/plan/page.*", None),
     ("tools/plan/*", "plan"),
+    ("tools/health/*", "health"), ("runtime/health/*", "health"), ("runtime/main/rank_health.*", "health"),
     ("tools/prune/*", "prune"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
@@ -78,11 +80,11 @@ DECODING = ("e2e.decode.*", "e2e.generate", "e2e.diff_run", "e2e.trace", "e2e.so
             "e2e.endings.*", "e2e.sanitize.*", "e2e.decode_ranks.llama-gqa", "e2e.cuda.llama-gqa", "e2e.cuda_stop",
             "e2e.arrivals.llama-gqa", "e2e.batch_memory", "e2e.batches.llama-gqa", "e2e.batches.address", "e2e.batches.thread",
             "e2e.score.llama*", "e2e.compare")
-TRAINING = ("e2e.train", "e2e.train_data*", "e2e.train_endings.*", "e2e.train_gradients.*", "e2e.train_progress",
+TRAINING = ("e2e.train", "e2e.health", "e2e.train_data*", "e2e.train_endings.*", "e2e.train_gradients.*", "e2e.train_progress",
             "e2e.train_text", "e2e.train_16bit.*", "e2e.train_f64.gpt2-small", "e2e.train_ranks.*",
             "e2e.train_sanitize*", "e2e.train_transformers", "e2e.mesh_parallel.*", "e2e.pipeline_parallel.llama-gqa",
             "e2e.zero.gpt2-small", "e2e.demo", "e2e.touched_memory", "e2e.cuda_train.bf16")
-RANKS = ("e2e.train_ranks.*", "e2e.decode_ranks.*", "e2e.expert_ranks.same", "e2e.data_parallel.*", "e2e.zero.*",
+RANKS = ("e2e.train_ranks.*", "e2e.health", "e2e.decode_ranks.*", "e2e.expert_ranks.same", "e2e.data_parallel.*", "e2e.zero.*",
          "e2e.gathered_layers", "e2e.hybrid_sharding", "e2e.pipeline_parallel.*", "e2e.mesh_parallel.*", "e2e.tensor_parallel.llama-gqa",
          "e2e.cuda_ranks.*", "e2e.nccl_*")
 DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress", "e2e.cuda_driver_faults",
@@ -105,6 +107,7 @@ JUDGES = (
     ("runtime/trace/*", ("e2e.trace", "e2e.perfetto", "e2e.demo", "e2e.explain*", "e2e.train_ranks.trace",
                          "e2e.train_gradients.*", "e2e.train_endings.*", "e2e.endings.*", "e2e.gathered_layers",
                          "e2e.cuda.llama-gqa", "e2e.cuda_train.*", "e2e.debugging")),
+    ("runtime/train/rank_times.*", ("e2e.health",)),
     ("runtime/train/*", TRAINING),
     (BODIES, OF_BODIES),
 )
@@ -143,6 +146,7 @@ FEATURES = {
     "tune": r"\btun(e|ing)\b",
     "compare": r"\bcompare\b",
     "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b", "plan": r"batonc plan|plan\.test", "prune": r"\bprune\b",
+    "health": r"\bhealth\b",
     # Of a program: bench measures what generates.
     "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
     "batch": r"max.batch", "serve": r"\bserve\b",
@@ -190,6 +194,7 @@ PROOF = ("passes/proof/*",)
 DECLARED = {
     "docs.commands": ["tools/check", "tools/checks/*", "build/bin/batonc", "build/bin/baton-opt",
                       "build/bin/check-plan", "build/bin/diff-run", "build/lib/baton/quantize", "build/lib/baton/plan", "build/lib/baton/prune",
+                      "build/lib/baton/health",
                       "build/test/runtime/main/baton-toy-program"],
     # It builds nothing.
     "guides.pages": ["docs/adding-a*.md", "test/every/*.py", "test/every/guides/*", "codegen/*", "compiler/*",
