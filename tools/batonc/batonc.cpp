@@ -47,7 +47,9 @@ static int compileCommand(int argc, char **argv) {
       "batonc prune MODEL writes it with fewer neurons or layers; see batonc "
       "prune --help.\n"
       "batonc plan finds how a model is best split over devices, and says how "
-      "long that takes; see batonc plan --help."};
+      "long that takes; see batonc plan --help.\n"
+      "batonc calibrate measures this machine for it; batonc sweep says what "
+      "has become slower; see\nbatonc calibrate --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -120,6 +122,9 @@ int main(int argc, char **argv) {
     return mergeCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "plan") == 0)
     return planCommand(argv + 1, argv[0]);
+  if (argc > 1 && (std::strcmp(argv[1], "calibrate") == 0 ||
+                   std::strcmp(argv[1], "sweep") == 0))
+    return calibrateCommand(argv + 1, argv[0], argv[1]);
   if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
     return pruneCommand(argv + 1, argv[0]);
   baton::prepareProcess();

@@ -3,6 +3,8 @@
 #ifndef BATON_TOOLS_BATONC_INSTALLED_TOOL_H
 #define BATON_TOOLS_BATONC_INSTALLED_TOOL_H
 
+#include <string>
+
 namespace baton::tools {
 
 /// Becomes the program that quantises (tools/quantize), with the arguments from
@@ -16,6 +18,10 @@ int pruneCommand(char **argv, const char *tool);
 
 /// Likewise the program that plans (tools/plan).
 int planCommand(char **argv, const char *tool);
+
+/// Likewise the program that measures this machine (tools/calibrate):
+/// "calibrate" or "sweep".
+int calibrateCommand(char **argv, const char *tool, const std::string &command);
 
 /// Likewise the program that merges (tools/merge).
 int mergeCommand(char **argv, const char *tool);

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,17 +18,29 @@ namespace baton {
 
 namespace fs = std::filesystem;
 
-void run_child(const std::vector<std::string> &words) {
+void run_child(const std::vector<std::string> &words, const fs::path &output) {
   std::vector<char *> arguments;
   for (const std::string &word : words)
     arguments.push_back(const_cast<char *>(word.c_str()));
   arguments.push_back(nullptr);
+  int printed = -1;
+  if (!output.empty()) {
+    printed = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                   0666);
+    if (printed < 0)
+      throw Error(output.string() + ": cannot be written: " +
+                  std::strerror(errno));
+  }
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (printed >= 0)
+      dup2(printed, STDOUT_FILENO);
     execv(arguments[0], arguments.data());
     _exit(127);
   }
+  if (printed >= 0)
+    close(printed);
   int status = 0;
   pid_t ended = child;
   if (child > 0)

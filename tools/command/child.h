@@ -10,9 +10,11 @@
 namespace baton {
 
 /// Runs a program, whose messages are the user's to read. It ends when this
-/// process does. Throws Error where it cannot be run, and AlreadySaid when it
-/// fails.
-void run_child(const std::vector<std::string> &words);
+/// process does. What it prints goes to the file `output`, or, without, to
+/// standard output. Throws Error where it cannot be run, and AlreadySaid when
+/// it fails.
+void run_child(const std::vector<std::string> &words,
+               const std::filesystem::path &output = {});
 
 /// A folder, until the end of a scope.
 struct ScratchFolder {
