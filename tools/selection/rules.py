@@ -29,6 +29,7 @@ ONLY_WITH = (
     ("tools/batonc/compare.*", "compare"),
     ("tools/quantize/*", "quantize"),
     ("tools/plan/*", "plan"),
+    ("tools/calibrate/*", "sweep"),
     ("tools/prune/*", "prune"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
@@ -142,7 +143,7 @@ FEATURES = {
     "explain": r"explain",
     "tune": r"\btun(e|ing)\b",
     "compare": r"\bcompare\b",
-    "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b", "plan": r"batonc plan|plan\.test", "prune": r"\bprune\b",
+    "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b", "plan": r"batonc plan|plan\.test|\bsweep\b", "sweep": r"\bsweep\b", "prune": r"\bprune\b",
     # Of a program: bench measures what generates.
     "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
     "batch": r"max.batch", "serve": r"\bserve\b",
@@ -189,7 +190,7 @@ PROOF = ("passes/proof/*",)
 # What pages and sources say to docs.commands, tools/check has held before.
 DECLARED = {
     "docs.commands": ["tools/check", "tools/checks/*", "build/bin/batonc", "build/bin/baton-opt",
-                      "build/bin/check-plan", "build/bin/diff-run", "build/lib/baton/quantize", "build/lib/baton/plan", "build/lib/baton/prune",
+                      "build/bin/check-plan", "build/bin/diff-run", "build/lib/baton/quantize", "build/lib/baton/calibrate", "build/lib/baton/plan", "build/lib/baton/prune",
                       "build/test/runtime/main/baton-toy-program"],
     # It builds nothing.
     "guides.pages": ["docs/adding-a*.md", "test/every/*.py", "test/every/guides/*", "codegen/*", "compiler/*",
