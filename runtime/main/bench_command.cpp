@@ -425,8 +425,7 @@ Measurements measure_all(const Metadata &metadata,
   }
   if (options.steps) {
     note("timing steps");
-    measured.steps =
-        measure_steps(metadata, execution, request, options.steps);
+    measured.steps = measure_steps(metadata, execution, request, options.steps);
   }
   if (options.logits)
     write_logits(*options.logits, metadata, execution, request);

@@ -2,7 +2,7 @@
 
 Times are this machine's, and nobody's to judge here. What is planted is: a file that says that
 the machine was ten thousand times as fast, or as slow, and files of other machines. A tolerance
-of 1000 % lets through what other tests on the machine do meanwhile.
+of a hundred times lets through what other tests on the machine do meanwhile.
 """
 
 import argparse
@@ -102,12 +102,12 @@ def test(arguments, scratch):
     expect(said.returncode == 1 and "no table of linear q4_k" in said.stderr, said.stderr)
 
     # As fast as the file, slower, and faster.
-    sweep = [arguments.batonc, "sweep", "--rounds=1", "--quiet", "--tolerance=1000%"]
+    sweep = [arguments.batonc, "sweep", "--rounds=1", "--quiet", "--tolerance=100"]
     found = json.loads(run([*sweep, here, "--json"]).stdout)
     names = [each["indicator"] for each in found["indicators"]]
     expect(names[:2] == ["multiply-add peak", "memory, read"] and "linear bf16, 1 row" in names
            and "attention f32, 64 rows" in names and "exchange all to all" in names, names)
-    expect(found["slower"] == 0 and found["tolerance"] == 10, found)
+    expect(found["slower"] == 0 and found["tolerance"] == 100, found)
     def mixed(device):
         for table in device["tables"]:
             if table["op"] in ("linear", "attention"):
@@ -137,7 +137,7 @@ def test(arguments, scratch):
                          (["--target=cuda:sm_90a"], "only the CPU that this runs on is measured"), (["--rounds=0"], "--rounds")):
         said = run([*calibrate, "-o", path("wrong.json"), *flags], check=False)
         expect(said.returncode == 1 and words in said.stderr, said.stderr)
-    said = run([*sweep, here, "--tolerance=no"], check=False)
+    said = run([arguments.batonc, "sweep", here, "--tolerance=no"], check=False)
     expect(said.returncode == 1 and "--tolerance=no is no part above 0" in said.stderr, said.stderr)
 
     # A signal leaves nothing.

@@ -56,9 +56,13 @@ static ExchangeSizes exchanges(const CalibrationOptions &options) {
 /// What `bench` takes so that the step occurs, in so many traced runs.
 static std::vector<std::string> bench_words(const std::string &program,
                                             const Step &step, int64_t runs) {
-  std::vector<std::string> words = {
-      program, "bench", "--brief", "--json", "--quiet", "--repeat=1",
-      "--steps=" + std::to_string(runs)};
+  std::vector<std::string> words = {program,
+                                    "bench",
+                                    "--brief",
+                                    "--json",
+                                    "--quiet",
+                                    "--repeat=1",
+                                    "--steps=" + std::to_string(runs)};
   if (step.rows == 1) {
     words.push_back("--prefill=" +
                     std::to_string(std::max<int64_t>(
@@ -99,8 +103,8 @@ public:
     const double passed =
         std::chrono::duration<double>(Clock::now() - begin).count();
     progress.update(many, all,
-                    "about " + duration(passed / double(many) *
-                                        double(all - many)) +
+                    "about " +
+                        duration(passed / double(many) * double(all - many)) +
                         " left");
   }
 
@@ -166,9 +170,11 @@ Calibration calibrate::measure(const CalibrationOptions &options,
     for (const MicroProgram &program : all)
       for (const Step &step : program.steps) {
         const fs::path output = folder / "bench.json";
-        // A prompt's step occurs once in a run, one that decodes several times.
+        // A prompt's last step occurs once in a run, one that decodes several
+        // times; a run of many steps takes long.
+        const bool is_long = step.rows == 1 || step.positions > 8 * step.rows;
         run(bench_words((folder / program.name).string(), step,
-                        step.rows == 1 ? 2 : 5),
+                        is_long ? 2 : 5),
             output);
         samples.add(program, step, read_json(output));
         progress.done();
@@ -264,8 +270,8 @@ Json calibrate::device_json(const CalibrationOptions &options,
   json["name"] = cores + " of " + host.processor;
   json["source"] =
       "Measured by batonc calibrate on " + host.date + ", on " + cores +
-      " of " + host.processor +
-      ": the median of " + std::to_string(options.rounds) +
+      " of " + host.processor + ": the median of " +
+      std::to_string(options.rounds) +
       " rounds' fastest tenths. One machine has no network: its links stand "
       "for it.";
   json["memory_gb"] = host.memory / 1e9;

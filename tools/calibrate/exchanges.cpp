@@ -63,8 +63,7 @@ void calibrate::measure_exchanges(const ExchangeSizes &sizes,
       for (int64_t bytes : sizes.bytes) {
         // About as long for few bytes as for many.
         const int times = bytes < (1 << 20) ? 200 : 20;
-        for (double one :
-             exchange_seconds(kind, ranks, uint64_t(bytes), times))
+        for (double one : exchange_seconds(kind, ranks, uint64_t(bytes), times))
           samples.add({"exchange",
                        Collective::name_of(kind),
                        {{"ranks", double(ranks)}, {"bytes", double(bytes)}}},

@@ -37,8 +37,8 @@ compiled as any model, and run with random weights; each phase of each step is t
 Ranks that are threads exchange bytes. batonc plan reads what is written; a file is whole, or not there.
 
 Examples:
-  batonc calibrate -o here.json                       ten minutes or so
-  batonc calibrate -o here.json --quick               a coarse grid, in a minute
+  batonc calibrate -o here.json                       some minutes
+  batonc calibrate -o here.json --quick               a coarse grid, in half a minute
   batonc calibrate -o here.json --dtype f32,bf16,q4_k --ranks 4
   batonc plan decode --model ./llama --device here.json --rows 1,16
   batonc sweep here.json                              whether it still is as fast
@@ -62,9 +62,9 @@ static double parse_tolerance(const std::string &text) {
   const std::string unit = is_number ? text.substr(size_t(read)) : "";
   if (unit == "%")
     value /= 100;
-  if (!is_number || (unit != "" && unit != "%") || !(value > 0) || value > 10)
+  if (!is_number || (unit != "" && unit != "%") || !(value > 0) || value > 1000)
     throw Error("--tolerance=" + text +
-                " is no part above 0, as 10% or 0.1, and up to 10");
+                " is no part above 0, as 10% or 0.1, and up to 1000");
   return value;
 }
 
@@ -130,8 +130,7 @@ static int run_calibrate(int argc, char **argv) {
     TemporaryFile file{output};
     const ScratchFolder folder(scratch_path(output));
     const Calibration calibration = measure(options, folder.path, stopped);
-    const std::string text =
-        device_json(options, calibration).dump(1) + "\n";
+    const std::string text = device_json(options, calibration).dump(1) + "\n";
     file.write(text.data(), text.size(), 0);
     file.publish();
     if (!options.quiet)

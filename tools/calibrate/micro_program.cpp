@@ -63,9 +63,8 @@ struct Pattern {
   /// Returns the name of the result: rows of `outputs`.
   std::string linear(const std::string &name, const std::string &input,
                      int64_t inputs, int64_t outputs, const std::string &type) {
-    const std::string weights =
-        tensor({std::to_string(outputs), std::to_string(inputs)},
-               element(type));
+    const std::string weights = tensor(
+        {std::to_string(outputs), std::to_string(inputs)}, element(type));
     add("%" + name + "_weights = model.parameter [\"layers.{layer}." + name +
         "\"] : " + weights.substr(std::string("!model.tensor").size()));
     add("%" + name + " = model.linear " + input + ", %" + name +
@@ -103,8 +102,8 @@ static std::string program(const std::string &name, int64_t max_seq,
          ") -> " + last +
          "\n  %head = model.parameter [\"head\"] : " + untyped +
          "\n  %logits = model.linear %last, %head : (" + last + ", " + table +
-         ") -> " + logits + " loc(\"head\")\n  model.return %logits : " +
-         logits + "\n}\n";
+         ") -> " + logits +
+         " loc(\"head\")\n  model.return %logits : " + logits + "\n}\n";
 }
 
 /// All pairs of sizes, each once, so that each begins where the one before
@@ -152,10 +151,10 @@ MicroProgram calibrate::linear_program(const std::string &type,
     const std::string name =
         "linear_" + std::to_string(outputs) + "_" + std::to_string(inputs);
     value = pattern.linear(name, value, inputs, outputs, type);
-    made.phases[name] = {{"linear",
-                          type,
-                          {{"outputs", double(outputs)},
-                           {"inputs", double(inputs)}}}};
+    made.phases[name] = {
+        {"linear",
+         type,
+         {{"outputs", double(outputs)}, {"inputs", double(inputs)}}}};
     weights += double(inputs * outputs);
   }
   // The circuit ends where it began, and so does this one.
@@ -173,10 +172,10 @@ MicroProgram calibrate::linear_program(const std::string &type,
     value = "%gated_" + name;
     pattern.add(value + " = model.mul %act_" + name + ", " + up + " : (" + row +
                 ", " + row + ") -> " + row + " loc(\"gated_" + name + "\")");
-    made.phases["gated_" + name] = {{"gated_linear",
-                                     type,
-                                     {{"outputs", double(outputs)},
-                                      {"inputs", double(inputs)}}}};
+    made.phases["gated_" + name] = {
+        {"gated_linear",
+         type,
+         {{"outputs", double(outputs)}, {"inputs", double(inputs)}}}};
     weights += 2 * double(inputs * outputs);
   }
   made.phases["embedding"] = {{"embedding", "f32", {{"width", width}}}};
@@ -215,8 +214,7 @@ MicroProgram calibrate::attention_program(const Heads &heads,
         auto split = [&](int64_t many) {
           return tensor({"rows", std::to_string(many), std::to_string(size)});
         };
-        const std::string angles =
-            "%angles_" + std::to_string(size) + " : (";
+        const std::string angles = "%angles_" + std::to_string(size) + " : (";
         std::string inputs[3];
         for (int which = 0; which < 3; ++which) {
           const int64_t many = which == 0 ? queries : keys;
@@ -252,14 +250,13 @@ MicroProgram calibrate::attention_program(const Heads &heads,
                     " {scale = 1.25e-01 : f32} : (" + split(queries) + ", " +
                     state + ", " + state + ") -> " + split(queries) +
                     " loc(\"attention" + name + "\")");
-        made.phases["attention" + name] = {
-            {"attention",
-             "f32",
-             {{"key_heads", double(keys)},
-              {"group", double(group)},
-              {"head_size", double(size)}}},
-            true,
-            true};
+        made.phases["attention" + name] = {{"attention",
+                                            "f32",
+                                            {{"key_heads", double(keys)},
+                                             {"group", double(group)},
+                                             {"head_size", double(size)}}},
+                                           true,
+                                           true};
         pattern.add("%merged" + name + " = model.reshape %attention" + name +
                     " : (" + split(queries) + ") -> " + row);
         pattern.add("%product" + name + " = model.mul %merged" + name +
@@ -274,7 +271,7 @@ MicroProgram calibrate::attention_program(const Heads &heads,
       }
   }
   made.others.push_back("embedding");
-  made.text = program(made.name, longest(steps), width, 2, before,
+  made.text = program(made.name, longest(steps), width, /*repeat=*/1, before,
                       pattern.text, value);
   return made;
 }

@@ -45,8 +45,7 @@ void Samples::add(const MicroProgram &program, const Step &step,
     ++steps;
     double outside = 0;
     for (size_t at = 0; at < names.size(); ++at) {
-      const auto seconds =
-          run.at("phases_s").at(at).get<std::vector<double>>();
+      const auto seconds = run.at("phases_s").at(at).get<std::vector<double>>();
       const auto phase = program.phases.find(names[at]);
       if (phase != program.phases.end())
         for (double one : seconds)

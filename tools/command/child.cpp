@@ -25,11 +25,11 @@ void run_child(const std::vector<std::string> &words, const fs::path &output) {
   arguments.push_back(nullptr);
   int printed = -1;
   if (!output.empty()) {
-    printed = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                   0666);
+    printed =
+        open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (printed < 0)
-      throw Error(output.string() + ": cannot be written: " +
-                  std::strerror(errno));
+      throw Error(output.string() +
+                  ": cannot be written: " + std::strerror(errno));
   }
   const pid_t child = fork();
   if (child == 0) {

@@ -34,8 +34,8 @@ static std::string to_text(const DecodeStep &step,
   table.add({"", "times", "each", "all", ""});
   bool outside = false;
   for (const StepPart &part : parts) {
-    table.add({part.name + (part.inside ? "" : " *"),
-               fixed_text(part.times, 0), microseconds(part.seconds),
+    table.add({part.name + (part.inside ? "" : " *"), fixed_text(part.times, 0),
+               microseconds(part.seconds),
                microseconds(part.seconds * part.times),
                percent_text(part.seconds * part.times / total)});
     outside = outside || !part.inside;
@@ -56,19 +56,17 @@ static Json to_json(const DecodeStep &step,
                     {"times", part.times},
                     {"seconds", part.seconds},
                     {"measured", part.inside}});
-  return {{"rows", step.rows},
-          {"positions", step.positions},
-          {"batched", step.batched},
-          {"type", step.type},
-          {"seconds", seconds(parts)},
-          {"parts", std::move(list)}};
+  return {{"rows", step.rows},         {"positions", step.positions},
+          {"batched", step.batched},   {"type", step.type},
+          {"seconds", seconds(parts)}, {"parts", std::move(list)}};
 }
 
 void plan::add_decode_command(CLI::App &app) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand(
-      "decode", "how long a step of a program that batonc writes takes, by what "
-                "batonc calibrate has measured");
+      "decode",
+      "how long a step of a program that batonc writes takes, by what "
+      "batonc calibrate has measured");
   command->footer("Examples:\n"
                   "  batonc calibrate -o here.json\n"
                   "  batonc plan decode --model ./llama --device here.json "
@@ -123,8 +121,8 @@ void plan::add_decode_command(CLI::App &app) {
       list.push_back(to_json(step, parts));
       text += (text.empty() ? "" : "\n") + to_text(step, parts);
     }
-    print(options->json ? text_of({{"steps", std::move(list)},
-                                   {"source", device.source}})
-                        : text + device.source + "\n");
+    print(options->json
+              ? text_of({{"steps", std::move(list)}, {"source", device.source}})
+              : text + device.source + "\n");
   });
 }

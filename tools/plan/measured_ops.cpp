@@ -30,8 +30,7 @@ static double bound(const Device &device, const std::string &op,
   const double operations = device.matmul_rate * device.matmul_fraction;
   const double bytes = device.bandwidth * device.stream_fraction;
   if (op == "linear" || op == "gated_linear") {
-    const double weights =
-        sizes[1] * sizes[2] * (op == "gated_linear" ? 2 : 1);
+    const double weights = sizes[1] * sizes[2] * (op == "gated_linear" ? 2 : 1);
     return std::max(2 * sizes[0] * weights / operations,
                     weights * weight_bytes(type) / bytes);
   }

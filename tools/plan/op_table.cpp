@@ -110,8 +110,8 @@ double OpTable::seconds(const std::vector<double> &sizes,
         std::upper_bound(values.begin(), values.end(), inside[axis]);
     below[axis] = size_t(above - values.begin()) - 1;
     if (above != values.end())
-      part[axis] = (inside[axis] - values[below[axis]]) /
-                   (*above - values[below[axis]]);
+      part[axis] =
+          (inside[axis] - values[below[axis]]) / (*above - values[below[axis]]);
   }
   double sum = 0;
   for (size_t corner = 0; corner < size_t(1) << sizes.size(); ++corner) {

@@ -42,8 +42,7 @@ TEST(MicroProgram, WeightsAreRepeatedUntilTheyAreLarge) {
 TEST(MicroProgram, StepsGiveSizes) {
   const MicroProgram made =
       attention_program({{2}, {4}, {16}}, {{1, 64}, {8, 64}});
-  const Point attention =
-      made.phases.at("attention_2_4_16").in(Step{8, 64});
+  const Point attention = made.phases.at("attention_2_4_16").in(Step{8, 64});
   EXPECT_EQ(attention.sizes,
             (std::map<std::string, double>{{"rows", 8},
                                            {"positions", 64},

@@ -73,10 +73,10 @@ Json step(int64_t rows, int64_t past, double product) {
 }
 
 TEST(Samples, StepsOfABenchAreTakenByRowsAndPositions) {
-  Json bench = {{"phases", {"product", "head", "advance"}},
-                {"steps",
-                 {step(4, 0, 100), step(4, 4, 7), step(1, 8, 90),
-                  step(1, 20, 3)}}};
+  Json bench = {
+      {"phases", {"product", "head", "advance"}},
+      {"steps",
+       {step(4, 0, 100), step(4, 4, 7), step(1, 8, 90), step(1, 20, 3)}}};
   Samples samples;
   samples.begin_round();
   samples.add(program(), {4, 8}, bench);
@@ -85,8 +85,7 @@ TEST(Samples, StepsOfABenchAreTakenByRowsAndPositions) {
   EXPECT_EQ(points.at(elementwise(32)).seconds, 7);
   EXPECT_EQ(points.at(elementwise(8)).seconds, 3);
   // What is between steps, and the phase that nobody knows.
-  EXPECT_EQ(
-      points.at({"step", "one_sequence", {{"rows", 4}}}).seconds, 3);
+  EXPECT_EQ(points.at({"step", "one_sequence", {{"rows", 4}}}).seconds, 3);
   EXPECT_EQ(points.size(), 4u);
   EXPECT_THROW(samples.add(program(), {2, 8}, bench), Error);
   bench["phases"][0] = "product+head";

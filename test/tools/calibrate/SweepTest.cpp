@@ -51,11 +51,11 @@ TEST(Sweep, ComparesPointsThatTheFileHas) {
                        {.7e11, .4e10, .7e11, 1e-6}};
   auto add = [&](double rows, double outputs, std::vector<double> rounds) {
     const double middle = median(rounds);
-    calibration.points[{"linear",
-                        "bf16",
-                        {{"rows", rows},
-                         {"outputs", outputs},
-                         {"inputs", 64}}}] = {middle, 0, std::move(rounds)};
+    calibration
+        .points[{"linear",
+                 "bf16",
+                 {{"rows", rows}, {"outputs", outputs}, {"inputs", 64}}}] = {
+        middle, 0, std::move(rounds)};
   };
   add(1, 64, {2e-6, 2e-6, 2e-6});
   add(1, 128, {8e-6, 2e-6, 8e-6});

@@ -78,16 +78,15 @@ Decoder llama() {
 
 TEST(DecodeStep, AddsUpItsOps) {
   const double rows = 4, layer = 1e-10 * rows *
-                                     ((128 + 64) * 128. + 128 * 128 +
-                                      3 * 320 * 128. + 128 * 320.);
+                                 ((128 + 64) * 128. + 128 * 128 +
+                                  3 * 320 * 128. + 128 * 320.);
   DecodeStep step;
   step.rows = 4;
   step.positions = 100;
-  const double expected =
-      1e-9 * rows * 128 +
-      3 * (layer + 1e-9 * rows * (128 + 32 + 2 * 32) +
-           1e-12 * rows * 100 * 2 * 4 * 16) +
-      1e-10 * 1000 * 128 + 1e-6 * rows;
+  const double expected = 1e-9 * rows * 128 +
+                          3 * (layer + 1e-9 * rows * (128 + 32 + 2 * 32) +
+                               1e-12 * rows * 100 * 2 * 4 * 16) +
+                          1e-10 * 1000 * 128 + 1e-6 * rows;
   const std::vector<StepPart> parts = decode_step(llama(), machine(), step);
   EXPECT_NEAR(seconds(parts) / expected, 1, 1e-12);
   for (const StepPart &part : parts)

@@ -65,9 +65,8 @@ TEST(OpTable, LiesBetweenTheCornersAround) {
         std::minmax_element(table.values().begin(), table.values().end());
     std::vector<double> sizes;
     for (const OpTable::Axis &axis : table.axes())
-      sizes.push_back(
-          std::uniform_real_distribution<>(axis.values.front(),
-                                           axis.values.back())(random));
+      sizes.push_back(std::uniform_real_distribution<>(
+          axis.values.front(), axis.values.back())(random));
     const double seconds = table.seconds(sizes, no_bound);
     EXPECT_GE(seconds, *least * (1 - 1e-12));
     EXPECT_LE(seconds, *most * (1 + 1e-12));
@@ -84,11 +83,8 @@ TEST(OpTable, MeetsSumsOfProductsOfSizes) {
                                   {"outputs", {256, 1024, 4096}},
                                   {"inputs", {256, 1024}}},
                                  seconds);
-  for (const std::vector<double> &at :
-       std::vector<std::vector<double>>{{1, 300, 256},
-                                        {5, 700, 1000},
-                                        {63, 4000, 640},
-                                        {64, 4096, 257}})
+  for (const std::vector<double> &at : std::vector<std::vector<double>>{
+           {1, 300, 256}, {5, 700, 1000}, {63, 4000, 640}, {64, 4096, 257}})
     EXPECT_NEAR(table.seconds(at, no_bound) / seconds(at), 1, 1e-12);
 }
 
