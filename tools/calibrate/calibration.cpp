@@ -27,16 +27,16 @@ static std::vector<MicroProgram> programs(const CalibrationOptions &options,
                                           const Host &host) {
   using Sizes = std::vector<int64_t>;
   const Sizes sizes = options.quick ? Sizes{256, 1024} : Sizes{256, 1024, 4096};
+  const bool coarse = options.quick || options.coarse_steps;
   const Sizes rows =
-      options.quick ? Sizes{1, 8, 64} : Sizes{1, 2, 4, 8, 16, 32, 64, 128, 256};
+      coarse ? Sizes{1, 8, 64} : Sizes{1, 2, 4, 8, 16, 32, 64, 128, 256};
   const double bytes = std::max(fewest_bytes, caches * host.cache);
   std::vector<MicroProgram> programs;
   for (const std::string &type : options.types)
     programs.push_back(linear_program(type, sizes, rows, bytes));
   std::vector<Step> steps;
-  for (int64_t many : options.quick ? Sizes{1, 64} : Sizes{1, 16, 64})
-    for (int64_t positions :
-         options.quick ? Sizes{64, 512} : Sizes{64, 512, 2048})
+  for (int64_t many : coarse ? Sizes{1, 64} : Sizes{1, 16, 64})
+    for (int64_t positions : coarse ? Sizes{64, 512} : Sizes{64, 512, 2048})
       steps.push_back({many, positions});
   const Heads heads{{2, 8}, {1, 4}, options.quick ? Sizes{64} : Sizes{64, 128}};
   programs.push_back(attention_program(heads, steps));

@@ -24,6 +24,8 @@ struct CalibrationOptions {
   int64_t rounds = 3;
   /// A coarse grid, whose points are all in the fine one.
   bool quick = false;
+  /// Programs of the grid, but of their rows and positions the coarse ones.
+  bool coarse_steps = false;
   bool quiet = false;
 };
 

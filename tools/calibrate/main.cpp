@@ -45,7 +45,7 @@ Examples:
 )";
 
 static const char *const sweep_footer =
-    R"(The coarse grid of batonc calibrate is measured again, in rounds. An indicator is slower where every round
+    R"(Programs of batonc calibrate are measured again in fewer steps, round by round. An indicator is slower where every round
 is, by more than the tolerance; then the status is 2. It is unclear where only some are.
 
 Examples:

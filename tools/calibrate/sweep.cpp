@@ -54,7 +54,8 @@ CalibrationOptions calibrate::sweep_options(const plan::Device &device) {
   CalibrationOptions options;
   options.types.clear();
   options.ranks = 1;
-  options.quick = true;
+  options.quick = device.measured && device.measured->quick;
+  options.coarse_steps = true;
   for (const plan::OpTable &table : device.tables) {
     if (table.op() == "linear")
       options.types.push_back(table.type());

@@ -32,8 +32,8 @@ const char *name(Indicator::Verdict verdict);
 /// Why the file is not of this machine; empty where it is.
 std::string check_machine(const plan::Device &device, const Host &host);
 
-/// What calibrate has to measure to compare with a file: its types of weights
-/// and its ranks, on the coarse grid.
+/// What calibrate has to measure to compare with a file: the same programs, of
+/// the same types of weights, and as many ranks, in few steps.
 CalibrationOptions sweep_options(const plan::Device &device);
 
 /// An indicator for each op, type and number of rows: the median over those

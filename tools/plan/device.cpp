@@ -55,7 +55,8 @@ static void read_measured(const nlohmann::ordered_json *measured,
     device.measured = {measured->at("date").get<std::string>(),
                        measured->at("processor").get<std::string>(),
                        measured->at("cores").get<int64_t>(),
-                       measured->at("workers").get<int64_t>()};
+                       measured->at("workers").get<int64_t>(),
+                       measured->value("quick", false)};
   } catch (const nlohmann::ordered_json::exception &error) {
     throw Error(std::string("measured: ") + error.what());
   }

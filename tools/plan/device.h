@@ -21,6 +21,8 @@ struct MeasuredOn {
   std::string processor;
   int64_t cores = 0;
   int64_t workers = 0;
+  /// On calibrate's coarse grid only.
+  bool quick = false;
 };
 
 /// One kind of device, and the nodes that hold several. Bytes, seconds,

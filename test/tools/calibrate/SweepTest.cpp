@@ -31,7 +31,7 @@ plan::Device machine() {
   device.name = "machine";
   device.matmul_rate = 1e11;
   device.bandwidth = 1e10;
-  device.measured = {"2026-01-01", "Processor", 2, 2};
+  device.measured = {"2026-01-01", "Processor", 2, 2, false};
   device.tables.emplace_back(
       "linear", "bf16",
       std::vector<plan::OpTable::Axis>{
@@ -82,7 +82,11 @@ TEST(Sweep, MeasuresWhatTheFileHas) {
   const CalibrationOptions options = sweep_options(machine());
   EXPECT_EQ(options.types, std::vector<std::string>{"bf16"});
   EXPECT_EQ(options.ranks, 4);
-  EXPECT_TRUE(options.quick);
+  EXPECT_FALSE(options.quick);
+  EXPECT_TRUE(options.coarse_steps);
+  plan::Device quick = machine();
+  quick.measured->quick = true;
+  EXPECT_TRUE(sweep_options(quick).quick);
 }
 
 TEST(Sweep, RefusesOtherMachines) {
