@@ -200,6 +200,7 @@ std::string find_difference(const Metadata &metadata,
 void check_options(const Metadata &metadata, const BenchOptions &options) {
   for (auto [flag, is_given] :
        {std::pair("--profile", options.profile),
+        std::pair("--steps", options.steps > 0),
         std::pair("--logits", options.logits.has_value()),
         std::pair("--trace", options.run.trace.has_value())})
     if (is_given)

@@ -191,12 +191,14 @@ std::vector<uint32_t> segments_of_phases(const Metadata &metadata) {
   return segments;
 }
 
-TraceRecorder traced_run(Execution &execution,
-                         const GenerationRequest &request) {
+TraceRecorder traced_run(Execution &execution, const GenerationRequest &request,
+                         uint64_t runs = 1) {
   TraceRecorder recorder(execution.workers(), /*capacity=*/1 << 23);
   execution.record(&recorder);
-  Generation generation(request);
-  execution.run(generation);
+  for (uint64_t run = 0; run < runs; ++run) {
+    Generation generation(request);
+    execution.run(generation);
+  }
   execution.record(nullptr);
   return recorder;
 }
@@ -245,6 +247,18 @@ PhaseTimes measure_phases(const Metadata &metadata, Execution &execution,
                      request.prompt.size());
 }
 
+/// Steps of one run after another.
+std::vector<StepTimes> measure_steps(const Metadata &metadata,
+                                     Execution &execution,
+                                     const GenerationRequest &request,
+                                     uint64_t runs) {
+  TraceRecorder recorder = traced_run(execution, request, runs);
+  if (recorder.dropped())
+    throw Error("bench: --steps: the runs have more tasks than a trace keeps; "
+                "take fewer of them, or a smaller --prefill or --decode");
+  return step_times(recorder, segments_of_phases(metadata));
+}
+
 double sum(const std::vector<double> &values) {
   double total = 0;
   for (double value : values)
@@ -283,6 +297,21 @@ nlohmann::ordered_json profile_json(const Metadata &metadata,
   return list;
 }
 
+nlohmann::ordered_json steps_json(const std::vector<StepTimes> &steps) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const StepTimes &step : steps) {
+    nlohmann::ordered_json json = {{"rows", step.step.rows},
+                                   {"past", step.step.past},
+                                   {"outputs", step.step.outputs},
+                                   {"seconds", step.seconds}};
+    json["border_s"] = step.border ? nlohmann::ordered_json(*step.border)
+                                   : nlohmann::ordered_json();
+    json["phases_s"] = step.phases;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
 /// Of this program. What getrusage() tells begins with the peak of the process
 /// that started it.
 uint64_t peak_resident_bytes() {
@@ -310,6 +339,8 @@ void check_request(const Metadata &metadata, const BenchOptions &options) {
                 "start it without mpirun");
   if (options.ranks)
     check_ranks(Mesh::parse(metadata.json), options);
+  if (options.steps && !options.json)
+    throw Error("bench: --steps prints what programs read: give --json, too");
 }
 
 struct Measurements {
@@ -323,6 +354,7 @@ struct Measurements {
   MachineLimits machine;
   std::string verdict;
   std::optional<PhaseTimes> profile;
+  std::vector<StepTimes> steps;
 };
 
 Measurements measure_all(const Metadata &metadata,
@@ -391,6 +423,10 @@ Measurements measure_all(const Metadata &metadata,
   if (options.profile) {
     note("timing phases");
     measured.profile = measure_phases(metadata, execution, *single, request);
+  }
+  if (options.steps) {
+    note("timing steps");
+    measured.steps = measure_steps(metadata, execution, request, options.steps);
   }
   if (options.logits)
     write_logits(*options.logits, metadata, execution, request);
@@ -484,6 +520,13 @@ nlohmann::ordered_json result_json(const Metadata &metadata,
   result["verdict"] = measured.verdict;
   if (measured.profile)
     result["profile"] = profile_json(metadata, *measured.profile);
+  if (options.steps) {
+    nlohmann::ordered_json names = nlohmann::ordered_json::array();
+    for (const PhaseDescription &phase : metadata.phases)
+      names.push_back(phase.name);
+    result["phases"] = std::move(names);
+    result["steps"] = steps_json(measured.steps);
+  }
   return result;
 }
 

@@ -996,6 +996,12 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
                    "Also show where the time goes, phase by phase, in a run "
                    "with one worker; on a device, with all workers, from a "
                    "trace");
+  command
+      .add_option("--steps", options.steps,
+                  "With --json: also how long each iteration of each phase "
+                  "took in every step of so many traced runs, with all "
+                  "workers, and what was between steps")
+      ->type_name("RUNS");
   command.add_flag("--brief", options.brief,
                    "Only times and the verdict: neither layers nor the "
                    "machine's limits");

@@ -142,6 +142,8 @@ struct BenchOptions : RankOptions {
   bool profile = false;
   /// Times and the verdict only.
   bool brief = false;
+  /// Of how many traced runs each step's phases are told.
+  uint64_t steps = 0;
   /// Where the logits of the run that is measured go.
   std::optional<std::string> logits;
   bool json = false;

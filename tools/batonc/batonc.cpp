@@ -49,7 +49,9 @@ static int compileCommand(int argc, char **argv) {
       "batonc plan finds how a model is best split over devices, and says how "
       "long that takes; see batonc plan --help.\n"
       "batonc health LOG says which ranks of a training run are slower than "
-      "their peers; see batonc health --help."};
+      "their peers; see batonc health --help.\n"
+      "batonc calibrate measures this machine for it; batonc sweep says what "
+      "has become slower; see\nbatonc calibrate --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -130,6 +132,9 @@ int main(int argc, char **argv) {
     return planCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "health") == 0)
     return healthCommand(argv + 1, argv[0]);
+  if (argc > 1 && (std::strcmp(argv[1], "calibrate") == 0 ||
+                   std::strcmp(argv[1], "sweep") == 0))
+    return calibrateCommand(argv + 1, argv[0], argv[1]);
   if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
     return pruneCommand(argv + 1, argv[0]);
   baton::prepareProcess();

@@ -41,6 +41,14 @@ int tools::pruneCommand(char **argv, const char *tool) {
                 {"--batonc=" + installation.compiler()});
 }
 
+int tools::calibrateCommand(char **argv, const char *tool,
+                            const std::string &command) {
+  const auto installation = compiler::Installation::ofTool(tool);
+  // It compiles what it measures.
+  return become(installation.tool("calibrate"), argv,
+                {command, "--batonc=" + installation.compiler()});
+}
+
 int tools::planCommand(char **argv, const char *tool) {
   return become(compiler::Installation::ofTool(tool).tool("plan"), argv, {});
 }

@@ -3,6 +3,8 @@
 #ifndef BATON_TOOLS_BATONC_INSTALLED_TOOL_H
 #define BATON_TOOLS_BATONC_INSTALLED_TOOL_H
 
+#include <string>
+
 namespace baton::tools {
 
 /// Becomes the program that quantises (tools/quantize), with the arguments from
@@ -19,6 +21,10 @@ int planCommand(char **argv, const char *tool);
 
 /// Likewise the program that compares ranks (tools/health).
 int healthCommand(char **argv, const char *tool);
+
+/// Likewise the program that measures this machine (tools/calibrate):
+/// "calibrate" or "sweep".
+int calibrateCommand(char **argv, const char *tool, const std::string &command);
 
 /// Likewise the program that merges (tools/merge).
 int mergeCommand(char **argv, const char *tool);

@@ -15,12 +15,14 @@ from .markdown import Page
 SHARED = "tools/batonc/compile_flags.cpp"
 SOURCES = {
     "batonc": ["tools/batonc/batonc.cpp", SHARED],
+    "batonc calibrate": ["tools/calibrate/main.cpp"],
     "batonc check-body": ["tools/batonc/check_body.cpp"],
     "batonc compare": ["tools/batonc/compare.cpp"],
     "batonc explain": ["tools/batonc/explain.cpp", SHARED],
     "batonc names": ["tools/batonc/names.cpp", SHARED],
     "batonc health": ["tools/health/main.cpp"],
     "batonc merge": ["tools/merge/main.cpp"],
+    "batonc plan decode": ["tools/plan/decode_command.cpp"],
     "batonc plan goodput": ["tools/plan/goodput_command.cpp"],
     "batonc plan judge": ["tools/plan/judge_command.cpp"],
     "batonc plan scale": ["tools/plan/scale_command.cpp"],
@@ -28,6 +30,7 @@ SOURCES = {
     "batonc plan train": ["tools/plan/train_command.cpp"],
     "batonc prune": ["tools/prune/main.cpp"],
     "batonc quantize": ["tools/quantize/main.cpp"],
+    "batonc sweep": ["tools/calibrate/main.cpp"],
     "batonc tune": ["tools/batonc/tune.cpp", SHARED],
     "batonc pipeline": ["tools/batonc/pipeline.cpp"],
     "diff-run": ["tools/diff-run/diff-run.cpp"],

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <optional>
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -48,21 +49,40 @@ static int status_of(const std::vector<std::string> &words, Prepare prepare) {
   return WEXITSTATUS(status);
 }
 
-void run_child(const std::vector<std::string> &words) {
-  if (status_of(words, [] {}) != 0)
+namespace {
+/// A file that a child writes, open until it is started.
+struct OutputFile {
+  explicit OutputFile(const fs::path &path)
+      : descriptor(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
+                        0666)) {
+    if (descriptor < 0)
+      throw Error(path.string() +
+                  ": cannot be written: " + std::strerror(errno));
+  }
+  OutputFile(const OutputFile &) = delete;
+  ~OutputFile() { close(descriptor); }
+
+  int descriptor;
+};
+} // namespace
+
+void run_child(const std::vector<std::string> &words, const fs::path &output) {
+  std::optional<OutputFile> printed;
+  if (!output.empty())
+    printed.emplace(output);
+  if (status_of(words, [&] {
+        if (printed)
+          dup2(printed->descriptor, STDOUT_FILENO);
+      }) != 0)
     throw AlreadySaid();
 }
 
 bool run_quiet_child(const std::vector<std::string> &words,
                      const fs::path &errors) {
-  const std::string file = errors.string();
+  const OutputFile nothing("/dev/null"), said(errors);
   return status_of(words, [&] {
-           const int nothing = open("/dev/null", O_RDWR);
-           const int said =
-               open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-           if (nothing < 0 || said < 0 || dup2(nothing, 0) < 0 ||
-               dup2(nothing, 1) < 0 || dup2(said, 2) < 0)
-             _exit(127);
+           dup2(nothing.descriptor, STDOUT_FILENO);
+           dup2(said.descriptor, STDERR_FILENO);
          }) == 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include "tools/plan/collectives.h"
 
+#include "tools/plan/measured_ops.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -31,14 +33,29 @@ static double ring_seconds(double sent, double rounds, const Group &group,
          sent * sharing / device.network_rate;
 }
 
+/// Of ranks of one node that were measured.
+static std::optional<OpTime> exchange(const char *kind, double bytes,
+                                      const Group &group,
+                                      const Device &device) {
+  if (group.ranks == 1 || bytes <= 0 || nodes(group, device) > 1)
+    return std::nullopt;
+  return measured_time(device, "exchange", kind, {double(group.ranks), bytes});
+}
+
 double plan::all_reduce_seconds(double bytes, const Group &group,
                                 const Device &device) {
+  const auto parts = exchange("all_to_all", bytes, group, device);
+  const auto sums = exchange("all_gather", bytes, group, device);
+  if (parts && sums)
+    return parts->seconds + sums->seconds;
   return ring_seconds(2 * double(group.ranks - 1) / double(group.ranks) * bytes,
                       2, group, device);
 }
 
 double plan::half_reduce_seconds(double bytes, const Group &group,
                                  const Device &device) {
+  if (const auto time = exchange("all_gather", bytes, group, device))
+    return time->seconds;
   return ring_seconds(double(group.ranks - 1) / double(group.ranks) * bytes, 1,
                       group, device);
 }

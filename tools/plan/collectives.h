@@ -21,7 +21,8 @@ struct Group {
 int64_t nodes(const Group &group, const Device &device);
 
 /// A ring's all-reduce: each rank sends 2 (n - 1) / n of the bytes. Between
-/// nodes, groups that are in the same ones share their network.
+/// nodes, groups that are in the same ones share their network. Inside of a
+/// node that was measured it is its two exchanges.
 double all_reduce_seconds(double bytes, const Group &group,
                           const Device &device);
 

@@ -34,8 +34,45 @@ std::filesystem::path plan::fact_file(const std::string &kind,
               "; there are " + list + ", or give a file");
 }
 
+const OpTable *Device::table(const std::string &op,
+                             const std::string &type) const {
+  for (const OpTable &table : tables)
+    if (table.op() == op && table.type() == type)
+      return &table;
+  return nullptr;
+}
+
+/// What calibrate adds to a data sheet's keys.
+static void read_measured(const nlohmann::ordered_json *measured,
+                          const nlohmann::ordered_json *tables,
+                          Device &device) {
+  if (!measured != !tables)
+    throw Error(std::string(measured ? "tables" : "measured") +
+                " is missing: they come together");
+  if (!measured)
+    return;
+  try {
+    device.measured = {measured->at("date").get<std::string>(),
+                       measured->at("processor").get<std::string>(),
+                       measured->at("cores").get<int64_t>(),
+                       measured->at("workers").get<int64_t>(),
+                       measured->value("quick", false)};
+  } catch (const nlohmann::ordered_json::exception &error) {
+    throw Error(std::string("measured: ") + error.what());
+  }
+  if (!tables->is_array())
+    throw Error("tables is no list");
+  for (const nlohmann::ordered_json &table : *tables) {
+    OpTable read = OpTable::parse(table);
+    if (device.table(read.op(), read.type()))
+      throw Error("table " + read.op() + " " + read.type() + " is there twice");
+    device.tables.push_back(std::move(read));
+  }
+}
+
 Device plan::read_device(const std::string &name_or_file) {
-  Facts facts(fact_file("devices", name_or_file));
+  const std::filesystem::path file = fact_file("devices", name_or_file);
+  Facts facts(file);
   Device device;
   device.name = facts.text("name");
   device.source = facts.text("source");
@@ -54,6 +91,13 @@ Device plan::read_device(const std::string &name_or_file) {
   device.link_latency = facts.not_negative("link_us") * 1e-6;
   device.network_rate = facts.positive("network_gb_per_s") * 1e9;
   device.network_latency = facts.not_negative("network_us") * 1e-6;
+  const nlohmann::ordered_json *measured = facts.optional("measured");
+  const nlohmann::ordered_json *tables = facts.optional("tables");
   facts.finish();
+  try {
+    read_measured(measured, tables, device);
+  } catch (const Error &error) {
+    throw Error(file.string() + ": " + error.what());
+  }
   return device;
 }

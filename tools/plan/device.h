@@ -3,11 +3,27 @@
 #ifndef BATON_TOOLS_PLAN_DEVICE_H
 #define BATON_TOOLS_PLAN_DEVICE_H
 
+#include "tools/plan/op_table.h"
+
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace baton::plan {
+
+/// What batonc calibrate says of the machine that it has measured.
+struct MeasuredOn {
+  /// "2026-11-29", in UTC.
+  std::string date;
+  /// As the system calls the processor.
+  std::string processor;
+  int64_t cores = 0;
+  int64_t workers = 0;
+  /// On calibrate's coarse grid only.
+  bool quick = false;
+};
 
 /// One kind of device, and the nodes that hold several. Bytes, seconds,
 /// operations (a multiply-add is two).
@@ -42,6 +58,15 @@ struct Device {
   /// Bytes that a node sends in a second to others.
   double network_rate = 0;
   double network_latency = 0;
+
+  /// None where the numbers are from data sheets.
+  std::optional<MeasuredOn> measured;
+  /// Of ops on the measured machine; what has one is not computed from the
+  /// numbers above.
+  std::vector<OpTable> tables;
+
+  /// Null where it was not measured.
+  const OpTable *table(const std::string &op, const std::string &type) const;
 };
 
 /// Of a file, or of a name that is installed beside the tool. Throws Error,

@@ -15,8 +15,8 @@ Facts::Facts(const std::filesystem::path &path) : file(path) {
   if (!stream || std::filesystem::is_directory(file))
     throw Error(file.string() + ": cannot be read");
   try {
-    json = nlohmann::json::parse(stream);
-  } catch (const nlohmann::json::exception &error) {
+    json = nlohmann::ordered_json::parse(stream);
+  } catch (const nlohmann::ordered_json::exception &error) {
     throw Error(file.string() + ": " + error.what());
   }
   if (!json.is_object())
@@ -27,7 +27,7 @@ void Facts::refuse(const std::string &key, const std::string &what) {
   throw Error(file.string() + ": " + key + " " + what);
 }
 
-const nlohmann::json &Facts::find(const std::string &key) {
+const nlohmann::ordered_json &Facts::find(const std::string &key) {
   read.insert(key);
   auto found = json.find(key);
   if (found == json.end())
@@ -36,21 +36,21 @@ const nlohmann::json &Facts::find(const std::string &key) {
 }
 
 std::string Facts::text(const std::string &key) {
-  const nlohmann::json &value = find(key);
+  const nlohmann::ordered_json &value = find(key);
   if (!value.is_string())
     refuse(key, "is no text");
   return value.get<std::string>();
 }
 
 bool Facts::flag(const std::string &key) {
-  const nlohmann::json &value = find(key);
+  const nlohmann::ordered_json &value = find(key);
   if (!value.is_boolean())
     refuse(key, "is neither true nor false");
   return value.get<bool>();
 }
 
 double Facts::not_negative(const std::string &key) {
-  const nlohmann::json &value = find(key);
+  const nlohmann::ordered_json &value = find(key);
   if (!value.is_number() || !(value.get<double>() >= 0) ||
       !std::isfinite(value.get<double>()))
     refuse(key, "is no number of 0 or more");
@@ -72,11 +72,17 @@ double Facts::fraction(const std::string &key) {
 }
 
 int64_t Facts::count(const std::string &key) {
-  const nlohmann::json &value = find(key);
+  const nlohmann::ordered_json &value = find(key);
   if (!value.is_number_integer() || value.get<int64_t>() < 1 ||
       value.get<int64_t>() > 1000000000)
     refuse(key, "is no whole number from 1 to 1000000000");
   return value.get<int64_t>();
+}
+
+const nlohmann::ordered_json *Facts::optional(const std::string &key) {
+  read.insert(key);
+  auto found = json.find(key);
+  return found == json.end() ? nullptr : &*found;
 }
 
 void Facts::finish() {

@@ -26,15 +26,17 @@ public:
   double fraction(const std::string &key);
   /// A whole number from 1 to 1e9.
   int64_t count(const std::string &key);
+  /// What may be left out: null then. The caller checks it.
+  const nlohmann::ordered_json *optional(const std::string &key);
   /// Throws for keys that none of the above was asked for.
   void finish();
 
 private:
-  const nlohmann::json &find(const std::string &key);
+  const nlohmann::ordered_json &find(const std::string &key);
   [[noreturn]] void refuse(const std::string &key, const std::string &what);
 
   std::filesystem::path file;
-  nlohmann::json json;
+  nlohmann::ordered_json json;
   std::set<std::string> read;
 };
 

@@ -2,6 +2,8 @@
 
 #include "tools/plan/kernels.h"
 
+#include "tools/plan/measured_ops.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -55,7 +57,21 @@ static double matmul_seconds(const Kernel &kernel, const Device &device) {
   return std::max(best, bytes / stream);
 }
 
+/// Of a device that was measured. Products of which there are many at once, as
+/// of attention's scores, are no linears.
+static std::optional<OpTime> table_time(const Kernel &kernel,
+                                        const Device &device) {
+  if (kernel.kind == Kernel::Kind::matmul && kernel.count == 1)
+    return measured_time(device, "linear", product_type(device),
+                         {kernel.m, kernel.n, kernel.k});
+  if (kernel.kind == Kernel::Kind::stream)
+    return measured_time(device, "elementwise", "f32", {kernel.bytes});
+  return std::nullopt;
+}
+
 double plan::seconds(const Kernel &kernel, const Device &device) {
+  if (const std::optional<OpTime> time = table_time(kernel, device))
+    return time->seconds;
   switch (kernel.kind) {
   case Kernel::Kind::matmul:
     return matmul_seconds(kernel, device) + device.kernel_time;

@@ -33,7 +33,8 @@ double operations(const Kernel &kernel);
 /// its sums into up to eight parts, whichever ends first: tiles come in waves
 /// of one for each multiprocessor, and a tile takes as long as its products at
 /// the rate that its size reaches. It takes at least as long as its operands'
-/// bytes do.
+/// bytes do. Where a device was measured, products and streams take what its
+/// tables say.
 double seconds(const Kernel &kernel, const Device &device);
 
 /// The kernels of one layer and microbatch on one rank.

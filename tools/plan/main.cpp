@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
       "batonc plan"};
   app.require_subcommand(1);
   plan::add_train_command(app);
+  plan::add_decode_command(app);
   plan::add_judge_command(app);
   plan::add_scale_command(app);
   plan::add_goodput_command(app);

@@ -31,6 +31,7 @@ ONLY_WITH = (
     ("tools/plan/page.*", None),
     ("tools/plan/*", "plan"),
     ("tools/health/*", "health"), ("runtime/health/*", "health"), ("runtime/main/rank_health.*", "health"),
+    ("tools/calibrate/*", "sweep"),
     ("tools/prune/*", "prune"),
     ("codegen/cuda/*", "cuda"),
     ("runtime/cuda/*", "cuda"),
@@ -145,7 +146,7 @@ FEATURES = {
     "explain": r"explain",
     "tune": r"\btun(e|ing)\b",
     "compare": r"\bcompare\b",
-    "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b", "plan": r"batonc plan|plan\.test", "prune": r"\bprune\b",
+    "quantize": r"\bquantize\b", "calibrate": r"\bcalibrat(e|ion)\b", "plan": r"batonc plan|plan\.test|\bsweep\b", "sweep": r"\bsweep\b", "prune": r"\bprune\b",
     "health": r"\bhealth\b",
     # Of a program: bench measures what generates.
     "generate": r"\b(generate|bench)\b", "logits": r"\blogits\b", "bench": r"\bbench\b", "info": r"\binfo\b",
@@ -193,7 +194,7 @@ PROOF = ("passes/proof/*",)
 # What pages and sources say to docs.commands, tools/check has held before.
 DECLARED = {
     "docs.commands": ["tools/check", "tools/checks/*", "build/bin/batonc", "build/bin/baton-opt",
-                      "build/bin/check-plan", "build/bin/diff-run", "build/lib/baton/quantize", "build/lib/baton/plan", "build/lib/baton/prune",
+                      "build/bin/check-plan", "build/bin/diff-run", "build/lib/baton/quantize", "build/lib/baton/calibrate", "build/lib/baton/plan", "build/lib/baton/prune",
                       "build/lib/baton/health",
                       "build/test/runtime/main/baton-toy-program"],
     # It builds nothing.
