@@ -1,0 +1,140 @@
+//===- PlanSharding.cpp - a program with placements that cost least -------===//
+
+#include "passes/planning/PlanSharding.h"
+
+#include "passes/planning/Passes.h"
+#include "passes/sharding/Tactics.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+namespace baton::planning {
+#define GEN_PASS_DEF_PLANSHARDING
+#define GEN_PASS_DEF_COUNTCOMMUNICATION
+#include "passes/planning/Passes.h.inc"
+} // namespace baton::planning
+
+using namespace mlir;
+using namespace baton;
+using namespace baton::dist;
+using namespace baton::model;
+using namespace baton::planning;
+using namespace baton::sharding;
+
+/// One key/value head all ranks have; several are cut, or whole with their
+/// queries.
+static void shareOneHead(ProgramOp program, int64_t ranks) {
+  int64_t most = 0;
+  program.walk([&](Operation *op) { most = std::max(most, keyHeadsOf(op)); });
+  if (most == 1)
+    shareHeads(program, ranks);
+}
+
+llvm::FailureOr<PlacementSummary>
+planning::planSharding(ProgramOp program, MeshOp mesh,
+                       const PlanRequest &request) {
+  auto axis = StringAttr::get(program.getContext(), request.axis);
+  if (!mesh.getSize(axis))
+    return mesh.emitOpError()
+           << "has no axis '" << request.axis << "' to shard values along";
+  if (mesh.isBatch(axis))
+    return mesh.emitOpError() << "has a batch axis '" << request.axis
+                              << "', which shards rows, and nothing to choose";
+  shareOneHead(program, mesh.getSize(axis));
+  Propagation propagation(program, mesh);
+  propagation.beginTactic("stated");
+  if (failed(propagation.collect()) || failed(propagation.seedStated()))
+    return failure();
+  propagation.propagate();
+  for (StringRef text : request.tactics) {
+    auto [name, over] = text.split(':');
+    auto named = StringAttr::get(program.getContext(), over);
+    if (!mesh.getSize(named))
+      return mesh.emitOpError() << "has no axis '" << over
+                                << "', which tactic '" << text << "' names";
+    propagation.beginTactic(name);
+    if (failed(applyTactic(propagation, name, named)))
+      return failure();
+    propagation.propagate();
+  }
+  PlacementProblem problem(propagation, axis, request.facts, request.sizes,
+                           request.sharesRows);
+  std::optional<std::vector<unsigned>> chosen = solve(problem.problem());
+  if (!chosen) {
+    auto least = solveForMemory(problem.problem());
+    if (!least)
+      return program.emitOpError()
+             << "cannot be placed along axis '" << request.axis
+             << "': what the IR states leaves no placement";
+    PlacementSummary summary = problem.summarize(*least);
+    return program.emitOpError()
+           << llvm::formatv(
+                  "cannot be placed in {0} bytes of memory on each rank: along "
+                  "axis '{1}' of {2} ranks the least is {3}, of which "
+                  "parameters take {4}, what is saved {5}, keys and values {6}",
+                  int64_t(request.facts.memory), request.axis,
+                  mesh.getSize(axis), int64_t(summary.bytes()),
+                  int64_t(summary.parameterBytes), int64_t(summary.savedBytes),
+                  int64_t(summary.stateBytes))
+                  .str();
+  }
+  problem.apply(*chosen);
+  propagation.annotate();
+  return problem.summarize(*chosen);
+}
+
+namespace {
+struct PlanSharding : planning::impl::PlanShardingBase<PlanSharding> {
+  using PlanShardingBase::PlanShardingBase;
+
+  void runOnOperation() override {
+    MeshOp mesh = findMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError() << "has no mesh to shard a program over";
+      return signalPassFailure();
+    }
+    PlanRequest request;
+    request.axis = axis;
+    request.tactics = tactics;
+    request.facts = {flops,
+                     bandwidth,
+                     link,
+                     latency,
+                     memory > 0 ? double(memory) : kForbidden,
+                     stateFactor};
+    request.sizes = {rows, outputs, kv};
+    request.sharesRows = shareRows;
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      auto summary = planSharding(program, mesh, request);
+      if (failed(summary))
+        return signalPassFailure();
+      if (explain)
+        program.emitRemark() << llvm::formatv(
+            "takes {0:f1} us, of which collectives take {1:f1}: {2} of them, "
+            "with {3} bytes",
+            summary->seconds() * 1e6, summary->exchange * 1e6,
+            int64_t(summary->communication.collectives),
+            int64_t(summary->communication.payload));
+    }
+  }
+};
+
+struct CountCommunication
+    : planning::impl::CountCommunicationBase<CountCommunication> {
+  using CountCommunicationBase::CountCommunicationBase;
+
+  void runOnOperation() override {
+    MeshOp mesh = findMesh(getOperation());
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      auto sum = countCommunication(program, mesh, {rows, outputs, kv});
+      if (!sum) {
+        program.emitOpError() << toString(sum.takeError());
+        return signalPassFailure();
+      }
+      program.emitRemark() << llvm::formatv("has {0} collectives, with {1} "
+                                            "bytes",
+                                            int64_t(sum->collectives),
+                                            int64_t(sum->payload));
+    }
+  }
+};
+} // namespace
