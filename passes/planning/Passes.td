@@ -34,16 +34,16 @@ def PlanSharding : Pass<"plan-sharding", "::mlir::ModuleOp"> {
     ```
     Placements that the IR states stay, and tactics come before.
 
-    Only what localize can make a rank's program of is chosen: ranks exchange sums of
-    rows and of gradients, columns of rows, and with `share-rows` rows of a training step.
-    A parameter is read where it lies.
+    Only what localize can make a rank's program of is chosen. Ranks exchange sums of
+    rows and of gradients; with `share-rows` rows of a training step, with `share-columns`
+    columns of rows. A parameter is read where it lies.
 
     Not guaranteed: the best placements along several axes at once; each is best where
     those before it are given. Time that communication is hidden behind computation is
     not known.
   }];
   let options = [
-    Option<"axis", "axis", "std::string", "\"tp\"", "The mesh's axis to shard values along">,
+    ListOption<"axes", "axes", "std::string", "The mesh's axes to shard values along, one after the other">,
     ListOption<"tactics", "tactics", "std::string", "Of sharding-propagation, that come before: data:AXIS, ...">,
     Option<"rows", "rows", "double", "4096", "Rows of a step, of all ranks">,
     Option<"outputs", "outputs", "double", "1", "Rows whose logits are wanted">,
@@ -55,6 +55,7 @@ def PlanSharding : Pass<"plan-sharding", "::mlir::ModuleOp"> {
     Option<"memory", "memory", "double", "0", "Bytes of a rank's memory; 0 for any number">,
     Option<"stateFactor", "state-factor", "double", "4", "Bytes of a trained weight, its gradient and states, for each of the weight">,
     Option<"shareRows", "share-rows", "bool", "false", "In training, ranks may have parts of the rows (sequence parallelism)">,
+    Option<"shareColumns", "share-columns", "bool", "false", "Ranks may have parts of the columns, and gather them">,
     Option<"explain", "explain", "bool", "false", "Say what a step takes, as a remark">,
   ];
   let dependentDialects = ["::baton::dist::DistDialect"];

@@ -18,9 +18,9 @@ static StepTensorType typeOfValue(Value value) {
 
 PlacementProblem::PlacementProblem(Propagation &propagation, StringAttr axis,
                                    const DeviceFacts &facts, const Sizes &sizes,
-                                   bool sharesRows)
+                                   const Exchanges &may)
     : propagation(propagation), mesh(propagation.getMesh()), axis(axis),
-      facts(facts), sizes(sizes), sharesRows(sharesRows),
+      facts(facts), sizes(sizes), may(may),
       isTraining(propagation.getProgram().getTraining()),
       slots(propagation.getSlots().size()),
       nodes(propagation.getNodes().size()) {
@@ -31,6 +31,7 @@ PlacementProblem::PlacementProblem(Propagation &propagation, StringAttr axis,
   propagation.getProgram().getBody().walk<WalkOrder::PreOrder>(
       [&](Operation *op) { addOp(op); });
   noteMemory();
+  findParts();
   writeChoices();
   writeReads();
   writeResults();
@@ -68,7 +69,7 @@ void PlacementProblem::addKeptPlaces() {
     for (auto [i, size] : llvm::enumerate(shape)) {
       Sharding sharding = known.shardings[i];
       if (isSymbol(size)) {
-        if (!sharesRows || size != kRows || shape.size() > 2)
+        if (!may.rows || size != kRows || shape.size() > 2)
           continue;
       } else if (sharding.granularity) {
         continue;
@@ -104,6 +105,18 @@ bool PlacementProblem::mayStayPartial(Value value) const {
     if (!isa<SaveOp>(use.getOwner()) && (++readers > 1 || !ruleOfTerm(use)))
       return false;
   return !value.use_empty() && !isa<StackOp>(value.getDefiningOp());
+}
+
+/// The same, where one reader's only term it is: then it does.
+bool PlacementProblem::hasToStayPartial(Value value) const {
+  if (!mayStayPartial(value))
+    return false;
+  for (OpOperand &use : value.getUses())
+    if (!isa<SaveOp>(use.getOwner())) {
+      std::optional<Rule> rule = ruleOfTerm(use);
+      return rule->isLinear && rule->terms.size() == 1;
+    }
+  return false;
 }
 
 void PlacementProblem::addPartialPlaces(unsigned node) {
@@ -185,7 +198,7 @@ bool PlacementProblem::mayCut(const Propagation::Node &node, unsigned index,
         cast<CrossEntropyOp>(node.op).getTeacher().empty()))
     return false;
   if (!factor.size)
-    return sharesRows && factor.letter == 's';
+    return may.rows && factor.letter == 's';
   if (!mayCutExperts(node.op, factor, ranks))
     return false;
   bool even = divides(factor.size, factors[index].axes, ranks, mesh);
@@ -362,8 +375,8 @@ bool PlacementProblem::mayStep(Value value, const ReshardStep &step) const {
   if (shape.size() != 2 || step.kind == ReshardStep::allToAll)
     return false;
   if (step.dimension == 0)
-    return isTraining && sharesRows && step.kind != ReshardStep::slice;
-  return step.kind != ReshardStep::reduceScatter &&
+    return isTraining && may.rows && step.kind != ReshardStep::slice;
+  return may.columns && step.kind != ReshardStep::reduceScatter &&
          !step.from.getDimensions()[1].isRagged() &&
          !step.to.getDimensions()[1].isRagged();
 }
@@ -464,6 +477,7 @@ void PlacementProblem::addTransfer(unsigned from, ArrayRef<PlacementAttr> lies,
     }
   }
   choices.transfers.push_back(std::move(transfer));
+  brought.push_back(value);
 }
 
 /// Both have the axis in the same dimension.
@@ -481,6 +495,7 @@ void PlacementProblem::tie(unsigned slot, unsigned other) {
     counts.emplace_back(seconds.size());
   }
   choices.transfers.push_back(std::move(transfer));
+  brought.push_back({});
 }
 
 void PlacementProblem::writeReads() {
@@ -535,9 +550,11 @@ void PlacementProblem::writeResults() {
                   result);
       // A sum's part stays as it was made.
       Transfer &transfer = choices.transfers.back();
+      bool hasTo = hasToStayPartial(result);
       for (auto [way, row] : llvm::zip(lies, transfer.seconds))
         for (auto [place, seconds] : llvm::zip(slots[slot].places, row))
-          if (place.placement.isPartial() && place.placement != way)
+          if (place.placement.isPartial() ? place.placement != way
+                                          : hasTo && way.isPartial())
             seconds = kForbidden;
     }
   }
@@ -547,11 +564,67 @@ void PlacementProblem::writeResults() {
 // What was chosen
 //===----------------------------------------------------------------------===//
 
+/// Stacks that run backwards are the adjoints of the others, the last one
+/// first.
+void PlacementProblem::findParts() {
+  Block &body = propagation.getProgram().getBody().front();
+  SmallVector<StackOp> forward, reversed;
+  for (auto stack : body.getOps<StackOp>())
+    (stack.getReverse() ? reversed : forward).push_back(stack);
+  partLayers = {0};
+  for (StackOp stack : forward) {
+    ranges[stack] = {unsigned(partLayers.size()), unsigned(stack.getRepeat())};
+    partLayers.insert(partLayers.end(), stack.getRepeat(),
+                      stack.getLayersPerIteration());
+  }
+  partLayers.push_back(0);
+  const unsigned last = partLayers.size() - 1;
+  for (auto [i, stack] : llvm::enumerate(reversed)) {
+    Range all{1, last - 1};
+    if (reversed.size() == forward.size())
+      all = ranges[forward[forward.size() - 1 - i]];
+    ranges[stack] = all;
+  }
+  // What stands between the first stack and the last one's adjoint is the
+  // model's end.
+  Operation *begin = forward.empty() ? nullptr : forward.front();
+  Operation *end = reversed.empty() ? nullptr : reversed.back();
+  bool isEnd = false;
+  for (Operation &op : body) {
+    if (&op == begin)
+      isEnd = true;
+    if (!isa<StackOp>(op))
+      ranges[&op] = {isEnd ? last : 0, 1};
+    if (&op == end)
+      isEnd = false;
+  }
+}
+
+PlacementProblem::Range PlacementProblem::partsOf(Operation *op) const {
+  while (op->getBlock() != &propagation.getProgram().getBody().front())
+    op = op->getParentOp();
+  return ranges.lookup(op);
+}
+
+PlacementProblem::Range PlacementProblem::partsOf(Value value) const {
+  if (Operation *op = value.getDefiningOp())
+    return partsOf(op);
+  Operation *parent = value.getParentBlock()->getParentOp();
+  return isa<ProgramOp>(parent) ? Range() : partsOf(parent);
+}
+
 PlacementSummary PlacementProblem::summarize(ArrayRef<unsigned> options) const {
   PlacementSummary summary;
-  auto exchange = [&](const Communication &communication) {
+  for (int64_t layers : partLayers)
+    summary.parts.push_back({0, 0, 0, layers});
+  auto share = [&](Range range, double PartSummary::*what, double amount) {
+    for (unsigned i = 0; i < range.count; ++i)
+      summary.parts[range.first + i].*what += amount / range.count;
+  };
+  auto exchange = [&](const Communication &communication, Range range) {
     summary.communication += communication;
     summary.exchange += secondsOf(communication);
+    share(range, &PartSummary::seconds, secondsOf(communication));
   };
   for (auto [node, known] : llvm::zip(nodes, propagation.getNodes())) {
     if (node.ways.empty())
@@ -559,25 +632,49 @@ PlacementSummary PlacementProblem::summarize(ArrayRef<unsigned> options) const {
     const Way &way = node.ways[options[node.choice]];
     double times = repeatsOf(known.op->getBlock());
     summary.compute += times * way.compute;
-    exchange(way.inside * times);
+    share(partsOf(known.op), &PartSummary::seconds, times * way.compute);
+    exchange(way.inside * times, partsOf(known.op));
   }
-  for (auto [transfer, counts] : llvm::zip(choices.transfers, exchanged)) {
+  for (auto [transfer, counts, value] :
+       llvm::zip(choices.transfers, exchanged, brought)) {
     llvm::SmallDenseSet<unsigned> forms;
     for (const Transfer::Reader &reader : transfer.readers)
       if (unsigned form = reader.form[options[reader.choice]];
-          forms.insert(form).second)
-        exchange(counts[options[transfer.from]][form]);
+          value && forms.insert(form).second)
+        exchange(counts[options[transfer.from]][form], partsOf(value));
   }
-  for (auto [slot, known] : llvm::zip(slots, propagation.getSlots())) {
-    PlacementAttr placement = slot.places[options[slot.choice]].placement;
+  auto bytes = [&](unsigned slot) {
+    return planning::bytesOf(
+        propagation.getSlots()[slot].type,
+        slots[slot].places[options[slots[slot].choice]].placement, mesh, sizes);
+  };
+  for (unsigned i = 0; i < slots.size(); ++i) {
     auto add = [&](double &sum, double times) {
       if (times > 0)
-        sum += times * planning::bytesOf(known.type, placement, mesh, sizes);
+        sum += times * bytes(i);
     };
-    add(summary.parameterBytes, slot.parameterTimes);
-    add(summary.savedBytes, slot.savedTimes);
-    add(summary.stateBytes, slot.stateTimes);
+    add(summary.parameterBytes, slots[i].parameterTimes);
+    add(summary.savedBytes, slots[i].savedTimes);
+    add(summary.stateBytes, slots[i].stateTimes);
   }
+  llvm::DenseSet<std::pair<unsigned, unsigned>> counted;
+  propagation.getProgram().getBody().walk([&](Operation *op) {
+    Range range = partsOf(op);
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      unsigned slot = propagation.slot(parameter.getResult());
+      if (counted.insert({slot, range.first}).second)
+        share(range, &PartSummary::parameterBytes,
+              slots[slot].parameterTimes * bytes(slot));
+    } else if (auto save = dyn_cast<SaveOp>(op)) {
+      unsigned slot = propagation.slot(save);
+      share(range, &PartSummary::savedBytes,
+            slots[slot].savedTimes * bytes(slot));
+    }
+  });
+  auto stacks = propagation.getProgram().getBody().getOps<StackOp>();
+  if (!stacks.empty())
+    for (Value carried : (*stacks.begin()).getResults())
+      summary.carriedBytes += bytes(propagation.slot(carried));
   return summary;
 }
 

@@ -29,6 +29,21 @@ struct DeviceFacts {
   double stateFactor = 4;
 };
 
+/// What ranks may exchange beside sums.
+struct Exchanges {
+  /// Rows of what a training step makes, as in sequence parallelism.
+  bool rows = false;
+  /// Columns of rows.
+  bool columns = false;
+};
+
+/// What a part of a program takes of a step.
+struct PartSummary {
+  double seconds = 0, parameterBytes = 0, savedBytes = 0;
+  /// Of the model, that it is: 0 beside stacks.
+  int64_t layers = 0;
+};
+
 struct PlacementSummary {
   /// Of a step: what ops take, and collectives.
   double compute = 0, exchange = 0;
@@ -36,6 +51,13 @@ struct PlacementSummary {
   /// Parameters with what training adds, what is saved for the backward step,
   /// and keys and values.
   double parameterBytes = 0, savedBytes = 0, stateBytes = 0;
+  /// What a program's stacks stand between, and each of their iterations, with
+  /// their adjoints: before the first one, iterations in the model's order, and
+  /// behind the last one, the loss with its gradient. Gradients along batch
+  /// axes are in it. A parameter that several parts read is in each.
+  std::vector<PartSummary> parts;
+  /// What the first stack carries from an iteration to the next one.
+  double carriedBytes = 0;
 
   double seconds() const { return compute + exchange; }
   double bytes() const { return parameterBytes + savedBytes + stateBytes; }
@@ -43,10 +65,9 @@ struct PlacementSummary {
 
 class PlacementProblem {
 public:
-  /// `sharesRows`: whether ranks along the axis may have parts of the rows.
   PlacementProblem(sharding::Propagation &propagation, mlir::StringAttr axis,
                    const DeviceFacts &facts, const Sizes &sizes,
-                   bool sharesRows);
+                   const Exchanges &may);
 
   const ChoiceProblem &problem() const { return choices; }
   PlacementSummary summarize(llvm::ArrayRef<unsigned> options) const;
@@ -92,6 +113,7 @@ private:
   void addPartialPlaces(unsigned node);
   void addSavedPlaces(model::SaveOp save);
   bool mayStayPartial(mlir::Value value) const;
+  bool hasToStayPartial(mlir::Value value) const;
   void noteMemory();
   void writeChoices();
   void writeReads();
@@ -115,21 +137,34 @@ private:
   double secondsOf(const Communication &communication) const;
   llvm::SmallVector<dist::PlacementAttr> placesOf(unsigned slot) const;
 
+  /// Consecutive parts of a summary, between which something is alike.
+  struct Range {
+    unsigned first = 0, count = 1;
+  };
+  void findParts();
+  Range partsOf(mlir::Value value) const;
+  Range partsOf(mlir::Operation *op) const;
+
   sharding::Propagation &propagation;
   mutable dist::MeshOp mesh;
   mlir::StringAttr axis;
   DeviceFacts facts;
   Sizes sizes;
-  bool sharesRows;
+  Exchanges may;
   bool isTraining;
 
   std::vector<Slot> slots;
   std::vector<Node> nodes;
   llvm::DenseMap<mlir::Operation *, unsigned> nodeOf;
   llvm::MapVector<mlir::Value, llvm::SmallVector<Reader>> readers;
+  /// Of ops of the program's body; and layers of each part.
+  llvm::DenseMap<mlir::Operation *, Range> ranges;
+  std::vector<int64_t> partLayers;
   ChoiceProblem choices;
   /// Of each of the problem's transfers, what its numbers count.
   std::vector<std::vector<std::vector<Communication>>> exchanged;
+  /// And the value that it brings; null for one that brings none.
+  std::vector<mlir::Value> brought;
 };
 
 } // namespace baton::planning

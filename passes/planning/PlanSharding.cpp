@@ -20,26 +20,47 @@ using namespace baton::model;
 using namespace baton::planning;
 using namespace baton::sharding;
 
-/// One key/value head all ranks have; several are cut, or whole with their
-/// queries.
-static void shareOneHead(ProgramOp program, int64_t ranks) {
-  int64_t most = 0;
-  program.walk([&](Operation *op) { most = std::max(most, keyHeadsOf(op)); });
-  if (most == 1)
-    shareHeads(program, ranks);
+static LogicalResult checkAxis(MeshOp mesh, StringRef name) {
+  auto axis = StringAttr::get(mesh.getContext(), name);
+  if (!mesh.getSize(axis))
+    return mesh.emitOpError()
+           << "has no axis '" << name << "' to shard values along";
+  if (mesh.isBatch(axis))
+    return mesh.emitOpError() << "has a batch axis '" << name
+                              << "', which shards rows, and nothing to choose";
+  return success();
+}
+
+/// Says what binds, where nothing can be chosen.
+static LogicalResult sayWhatBinds(ProgramOp program,
+                                  const PlacementProblem &problem,
+                                  StringRef axis, int64_t ranks,
+                                  double memory) {
+  auto least = solveForMemory(problem.problem());
+  if (!least)
+    return program.emitOpError() << "cannot be placed along axis '" << axis
+                                 << "': what the IR states leaves no placement";
+  PlacementSummary summary = problem.summarize(*least);
+  return program.emitOpError()
+         << llvm::formatv(
+                "cannot be placed in {0} bytes of memory on each rank: along "
+                "axis '{1}' of {2} ranks the least is {3}, of which "
+                "parameters take {4}, what is saved {5}, keys and values {6}",
+                int64_t(memory), axis, ranks, int64_t(summary.bytes()),
+                int64_t(summary.parameterBytes), int64_t(summary.savedBytes),
+                int64_t(summary.stateBytes))
+                .str();
 }
 
 llvm::FailureOr<PlacementSummary>
 planning::planSharding(ProgramOp program, MeshOp mesh,
                        const PlanRequest &request) {
-  auto axis = StringAttr::get(program.getContext(), request.axis);
-  if (!mesh.getSize(axis))
-    return mesh.emitOpError()
-           << "has no axis '" << request.axis << "' to shard values along";
-  if (mesh.isBatch(axis))
-    return mesh.emitOpError() << "has a batch axis '" << request.axis
-                              << "', which shards rows, and nothing to choose";
-  shareOneHead(program, mesh.getSize(axis));
+  for (StringRef axis : request.axes) {
+    if (failed(checkAxis(mesh, axis)))
+      return failure();
+    shareOnlyHead(program,
+                  mesh.getSize(StringAttr::get(program.getContext(), axis)));
+  }
   Propagation propagation(program, mesh);
   propagation.beginTactic("stated");
   if (failed(propagation.collect()) || failed(propagation.seedStated()))
@@ -56,44 +77,35 @@ planning::planSharding(ProgramOp program, MeshOp mesh,
       return failure();
     propagation.propagate();
   }
-  PlacementProblem problem(propagation, axis, request.facts, request.sizes,
-                           request.sharesRows);
-  std::optional<std::vector<unsigned>> chosen = solve(problem.problem());
-  if (!chosen) {
-    auto least = solveForMemory(problem.problem());
-    if (!least)
-      return program.emitOpError()
-             << "cannot be placed along axis '" << request.axis
-             << "': what the IR states leaves no placement";
-    PlacementSummary summary = problem.summarize(*least);
-    return program.emitOpError()
-           << llvm::formatv(
-                  "cannot be placed in {0} bytes of memory on each rank: along "
-                  "axis '{1}' of {2} ranks the least is {3}, of which "
-                  "parameters take {4}, what is saved {5}, keys and values {6}",
-                  int64_t(request.facts.memory), request.axis,
-                  mesh.getSize(axis), int64_t(summary.bytes()),
-                  int64_t(summary.parameterBytes), int64_t(summary.savedBytes),
-                  int64_t(summary.stateBytes))
-                  .str();
+  PlacementSummary summary;
+  for (size_t i = 0; i < request.axes.size(); ++i) {
+    // Later axes may bring what memory is left.
+    DeviceFacts facts = request.facts;
+    if (i + 1 < request.axes.size())
+      facts.memory = kForbidden;
+    auto axis = StringAttr::get(program.getContext(), request.axes[i]);
+    PlacementProblem problem(propagation, axis, facts, request.sizes,
+                             request.may);
+    std::optional<std::vector<unsigned>> chosen = solve(problem.problem());
+    if (!chosen)
+      return sayWhatBinds(program, problem, request.axes[i], mesh.getSize(axis),
+                          request.facts.memory);
+    summary = problem.summarize(*chosen);
+    problem.apply(*chosen);
   }
-  problem.apply(*chosen);
   propagation.annotate();
-  return problem.summarize(*chosen);
+  return summary;
 }
 
 namespace {
 struct PlanSharding : planning::impl::PlanShardingBase<PlanSharding> {
   using PlanShardingBase::PlanShardingBase;
+  PlanSharding(const PlanRequest &request, PlacementSummary &summary)
+      : given(&request), taken(&summary) {}
 
-  void runOnOperation() override {
-    MeshOp mesh = findMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError() << "has no mesh to shard a program over";
-      return signalPassFailure();
-    }
+  PlanRequest requestOfOptions() {
     PlanRequest request;
-    request.axis = axis;
+    request.axes = axes;
     request.tactics = tactics;
     request.facts = {flops,
                      bandwidth,
@@ -102,11 +114,23 @@ struct PlanSharding : planning::impl::PlanShardingBase<PlanSharding> {
                      memory > 0 ? double(memory) : kForbidden,
                      stateFactor};
     request.sizes = {rows, outputs, kv};
-    request.sharesRows = shareRows;
+    request.may = {shareRows, shareColumns};
+    return request;
+  }
+
+  void runOnOperation() override {
+    MeshOp mesh = findMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError() << "has no mesh to shard a program over";
+      return signalPassFailure();
+    }
+    PlanRequest request = given ? *given : requestOfOptions();
     for (auto program : getOperation().getOps<ProgramOp>()) {
       auto summary = planSharding(program, mesh, request);
       if (failed(summary))
         return signalPassFailure();
+      if (taken)
+        *taken = *summary;
       if (explain)
         program.emitRemark() << llvm::formatv(
             "takes {0:f1} us, of which collectives take {1:f1}: {2} of them, "
@@ -116,6 +140,9 @@ struct PlanSharding : planning::impl::PlanShardingBase<PlanSharding> {
             int64_t(summary->communication.payload));
     }
   }
+
+  const PlanRequest *given = nullptr;
+  PlacementSummary *taken = nullptr;
 };
 
 struct CountCommunication
@@ -138,3 +165,8 @@ struct CountCommunication
   }
 };
 } // namespace
+
+std::unique_ptr<Pass> planning::createPlanSharding(const PlanRequest &request,
+                                                   PlacementSummary &summary) {
+  return std::make_unique<PlanSharding>(request, summary);
+}

@@ -5,15 +5,18 @@
 
 #include "passes/planning/PlacementProblem.h"
 
+#include "mlir/Pass/Pass.h"
+
 namespace baton::planning {
 
 struct PlanRequest {
-  std::string axis;
+  /// One after the other: each is best where those before it are given.
+  std::vector<std::string> axes;
   /// Of sharding-propagation, that come before: "data:dp".
   std::vector<std::string> tactics;
   DeviceFacts facts;
   Sizes sizes;
-  bool sharesRows = false;
+  Exchanges may;
 };
 
 /// Annotates the program as sharding-propagation does. Fails, with an error at
@@ -21,6 +24,10 @@ struct PlanRequest {
 llvm::FailureOr<PlacementSummary> planSharding(model::ProgramOp program,
                                                dist::MeshOp mesh,
                                                const PlanRequest &request);
+
+/// The pass of a request; it leaves in `summary` what the last program takes.
+std::unique_ptr<mlir::Pass> createPlanSharding(const PlanRequest &request,
+                                               PlacementSummary &summary);
 
 } // namespace baton::planning
 
