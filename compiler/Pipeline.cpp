@@ -163,8 +163,7 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
   if (countStages(options) > 1) {
     pipeline::PipelinePartitioningOptions stages;
     stages.axis = kPipelineAxis;
-    stages.layers.assign(options.pipelineCuts.begin(),
-                         options.pipelineCuts.end());
+    stages.layers = options.pipelineCuts;
     if (options.training) {
       stages.schedule = options.pipeline;
       stages.microbatches = int(options.microbatches);

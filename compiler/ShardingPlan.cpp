@@ -8,7 +8,9 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <set>
 
 using namespace baton;
 using namespace baton::compiler;
@@ -96,7 +98,7 @@ compiler::planSharding(CompileOptions options,
       return createStringError(options.model + ": is planned already");
   if (llvm::Error error = splitLinears(module))
     return std::move(error);
-  llvm::StringSet<> named;
+  std::set<std::string> named;
   module.walk([&](model::ParameterOp op) {
     auto found = placements.find(keyOf(op));
     std::string placement;

@@ -10,8 +10,7 @@ using namespace baton::model;
 using namespace baton::pipeline;
 
 FailureOr<SmallVector<ProgramOp>>
-pipeline::cutDecoding(ProgramOp program,
-                      std::pair<StringAttr, int64_t> stages,
+pipeline::cutDecoding(ProgramOp program, std::pair<StringAttr, int64_t> stages,
                       ArrayRef<int64_t> layers) {
   auto [axis, count] = stages;
   if (program->hasAttr(dist::kPosition))

@@ -213,7 +213,8 @@ void Partition::writeSums() {
 }
 
 LogicalResult Partition::run() {
-  if (failed(layout.analyze()) || failed(layout.cut(schedule.countPositions(), layers)))
+  if (failed(layout.analyze()) ||
+      failed(layout.cut(schedule.countPositions(), layers)))
     return failure();
   Block &block = program.getBody().front();
   SmallVector<Operation *> old;

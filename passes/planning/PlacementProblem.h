@@ -14,6 +14,8 @@
 #include "passes/planning/Communication.h"
 #include "passes/sharding/Propagation.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace baton::planning {
 
 /// Of a device and its links.

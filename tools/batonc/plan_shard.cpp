@@ -11,6 +11,7 @@
 #include "tools/plan/page.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <nlohmann/json.hpp>
@@ -93,8 +94,8 @@ static std::string table(const std::vector<std::vector<std::string>> &rows) {
     width = std::max(width, row[0].size());
   std::string text;
   for (const auto &row : rows)
-    text += formatv("{0}  {1}\n", fmt_pad(row[0], 0, width - row[0].size()),
-                    row[1]);
+    text +=
+        row[0] + std::string(width - row[0].size() + 2, ' ') + row[1] + "\n";
   return text;
 }
 
@@ -176,7 +177,7 @@ countIn(const Options &options, const Answer &answer, const Sizes &sizes,
   return countCommunication(options.compile, file, sizes, targets);
 }
 
-static Error plan(Options &options, const Installation &installation) {
+static Error run(Options &options, const Installation &installation) {
   if (Error error = findOptimizer(options.compile, installation))
     return error;
   auto target = findTarget(options.compile.target);
@@ -269,7 +270,7 @@ int tools::planShardCommand(int argc, char **argv, const char *tool) {
   if (!(options.memory >= 0 && options.memory <= 1e9))
     return fail("--memory-gb is out of range, expected 0 to 1e9");
   reportFatalErrors(options.compile.model);
-  if (Error error = plan(options, Installation::ofTool(tool)))
+  if (Error error = run(options, Installation::ofTool(tool)))
     return fail(llvm::toString(std::move(error)));
   return 0;
 }

@@ -321,7 +321,7 @@ static Error search(const Options &options, const Costs &costs,
               options.compile.model, least * 1e-6, memory * 1e-6));
 }
 
-static Error plan(Options &options, const Installation &installation) {
+static Error run(Options &options, const Installation &installation) {
   Answer answer;
   answer.microbatches = options.microbatches;
   for (const std::string &text : options.devices) {
@@ -406,7 +406,7 @@ int tools::planStagesCommand(int argc, char **argv, const char *tool) {
   if (!(options.rows >= 1 && options.rows <= 1e12))
     return fail("--rows is out of range, expected 1 to 1e12");
   reportFatalErrors(options.compile.model);
-  if (Error error = plan(options, Installation::ofTool(tool)))
+  if (Error error = run(options, Installation::ofTool(tool)))
     return fail(llvm::toString(std::move(error)));
   return 0;
 }

@@ -19,6 +19,9 @@ int main(int argc, char **argv) {
       "batonc plan says, before anything runs, which split of a model "
       "trains fastest, how long a step takes, and what memory it needs.",
       "batonc plan"};
+  app.footer("Two more look into a program, and are batonc's own:\n"
+             "  batonc plan shard   chooses what ranks along tp have parts of\n"
+             "  batonc plan stages  chooses which layers run on which devices");
   app.require_subcommand(1);
   plan::add_train_command(app);
   plan::add_judge_command(app);
@@ -33,6 +36,6 @@ int main(int argc, char **argv) {
   }
   if (!known)
     return fail("there is no batonc plan " + std::string(argv[1]) +
-                "; there are " + names);
+                "; there are " + names + ", shard, stages");
   return run_command(app, argc, argv, [] {});
 }

@@ -81,9 +81,9 @@ TEST(StagePlan, TakesAsLongAsTheBestOfAll) {
     request.microbatches = number(1, 8);
     request.alike = draw % 5 == 0;
     request.kinds.push_back(
-        {"a", twoKinds ? 1 : number(1, 2), 2, double(number(4, 40))});
+        {"a", twoKinds ? 1 : number(1, 2), 2, double(number(2, 24))});
     if (twoKinds)
-      request.kinds.push_back({"b", 1, number(1, 2), double(number(4, 40))});
+      request.kinds.push_back({"b", 1, number(1, 2), double(number(2, 24))});
     Layers layers;
     for (int i = 0; i < request.layers; ++i) {
       layers.seconds.push_back(number(1, 9));

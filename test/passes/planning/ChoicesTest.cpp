@@ -13,7 +13,7 @@ namespace {
 
 /// Up to 8 ops of up to 4 options, each read by some of those behind it.
 ChoiceProblem drawProblem(std::mt19937 &random) {
-  auto number = [&](unsigned low, unsigned high) {
+  auto number = [&](unsigned low, unsigned high) -> unsigned {
     return low + random() % (high - low + 1);
   };
   ChoiceProblem problem;
