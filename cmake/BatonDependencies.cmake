@@ -30,6 +30,19 @@ set_target_properties(utf8proc::utf8proc PROPERTIES
   INTERFACE_COMPILE_DEFINITIONS UTF8PROC_STATIC
   INTERFACE_INCLUDE_DIRECTORIES "${UTF8PROC_INCLUDE_DIR}")
 
+# An integer program's solver, for plans of placements: COIN-OR's, under the Eclipse
+# Public License, through its C interface.
+find_library(CBC_LIBRARY NAMES CbcSolver)
+find_path(CBC_INCLUDE_DIR NAMES coin/Cbc_C_Interface.h)
+if(NOT CBC_LIBRARY OR NOT CBC_INCLUDE_DIR)
+  message(FATAL_ERROR "CBC is missing, which plans placements: install coinor-libcbc-dev, "
+    "or run tools/install-dependencies")
+endif()
+add_library(Cbc::Cbc SHARED IMPORTED)
+set_target_properties(Cbc::Cbc PROPERTIES
+  IMPORTED_LOCATION "${CBC_LIBRARY}"
+  INTERFACE_INCLUDE_DIRECTORIES "${CBC_INCLUDE_DIR}")
+
 # clang 19 compiles the task library to bitcode and drives the linker.
 find_program(BATON_CLANGXX NAMES clang++-19 REQUIRED)
 find_program(BATON_LLVM_LINK NAMES llvm-link-19 REQUIRED)

@@ -15,6 +15,11 @@
 #include <string>
 #include <vector>
 
+namespace baton::planning {
+struct PlanRequest;
+struct PlacementSummary;
+} // namespace baton::planning
+
 namespace baton::compiler {
 
 struct Installation;
@@ -175,6 +180,12 @@ struct CompileOptions {
   std::string pipeline;
   /// Microbatches of a step, where there are stages.
   int64_t microbatches = 1;
+  /// Layers of each of the schedule's positions; none for even parts.
+  std::vector<int64_t> pipelineCuts;
+  /// With ranks along tensor axes, a plan that finds what they have parts of
+  /// instead of the usual tactics, and what it says of itself.
+  const planning::PlanRequest *plan = nullptr;
+  planning::PlacementSummary *planned = nullptr;
   /// Folder that compiled kernels and objects, and what was measured of this
   /// machine, are kept in; empty: none are.
   std::string cache;

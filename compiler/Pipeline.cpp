@@ -6,6 +6,7 @@
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/plan/Passes.h"
+#include "passes/planning/PlanSharding.h"
 #include "passes/proof/Passes.h"
 #include "passes/sharding/Passes.h"
 #include "passes/tiling/Passes.h"
@@ -151,13 +152,18 @@ void compiler::addShardingPasses(mlir::PassManager &manager,
       apply(cuts, kDataAxis);
   }
   propagation.tactics = tactics;
-  manager.addPass(sharding::createShardingPropagation(propagation));
+  if (options.plan)
+    manager.addPass(
+        planning::createPlanSharding(*options.plan, *options.planned));
+  else
+    manager.addPass(sharding::createShardingPropagation(propagation));
   manager.addPass(sharding::createInsertReshards());
   manager.addPass(sharding::createVerifySharding());
   manager.addPass(sharding::createLowerReshards());
   if (countStages(options) > 1) {
     pipeline::PipelinePartitioningOptions stages;
     stages.axis = kPipelineAxis;
+    stages.layers = options.pipelineCuts;
     if (options.training) {
       stages.schedule = options.pipeline;
       stages.microbatches = int(options.microbatches);

@@ -219,10 +219,23 @@ static Error addOptimizer(mlir::ModuleOp module, const CompileOptions &options,
 
 /// Says of the module which ranks there are.
 static Error addMesh(mlir::ModuleOp module, const CompileOptions &options) {
-  if (!module.getOps<dist::MeshOp>().empty())
-    return createStringError(options.model +
-                             ": has a dist.mesh; --mesh says which ranks "
-                             "there are");
+  // A plan of placements says which ranks it is for.
+  if (auto own = module.getOps<dist::MeshOp>(); !own.empty()) {
+    dist::MeshOp mesh = *own.begin();
+    std::string stated, given;
+    auto add = [](std::string &text, llvm::StringRef name, int64_t size) {
+      text +=
+          (text.empty() ? "" : ",") + name.str() + "=" + std::to_string(size);
+    };
+    for (auto name : mesh.getNames().getAsRange<mlir::StringAttr>())
+      add(stated, name.getValue(), mesh.getSize(name));
+    for (const MeshAxis &axis : options.mesh)
+      add(given, axis.name, axis.size);
+    if (stated == given)
+      return Error::success();
+    return createStringError(options.model + ": is of ranks " + stated +
+                             "; compile it with --mesh=" + stated);
+  }
   if (options.mesh.empty())
     return Error::success();
   auto builder = mlir::OpBuilder::atBlockBegin(module.getBody());

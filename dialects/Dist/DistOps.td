@@ -27,6 +27,7 @@ def Dist_Dialect : Dialect {
     |-------------------|-----------------|-------------------------------------------------------|
     | `dist.placements` | any op          | where its results lie; of a stack, also what it carries |
     | `dist.arguments`  | `model.program` | where its arguments lie                               |
+    | `dist.planned`    | `model.program` | axes that shard parameters where placements state it, and nowhere else |
     | `dist.operands`   | any op          | how the op reads its operands                         |
     | `dist.computed`   | any op          | how its results come out, before a reshard            |
     | `dist.gradient`   | `model.gradient`| where the gradient lies, if not as its parameter      |
@@ -44,7 +45,7 @@ def Dist_Dialect : Dialect {
     - the dialect's attributes are those of this table
     - `dist.placements` and `dist.computed` have a placement for each result, `dist.operands` one for each operand, `dist.arguments` one for each argument of the program, `dist.gradient` is one
     - every placement is one of its value: see `dist.placement`
-    - `dist.summed` and `dist.gathered` name different axes of the mesh, at least one
+    - `dist.planned`, `dist.summed` and `dist.gathered` name different axes of the mesh, at least one
     - `dist.part_of` is at least 1, on a stack of a `dist.stage`, or of a program with `dist.position`
     - `dist.scattered` is `"update"` or `"step"`, beside `dist.summed`
     - `dist.scattered_over` names some axes of `dist.summed`, not all, beside `dist.scattered`

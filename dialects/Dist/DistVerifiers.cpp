@@ -100,7 +100,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                       op->getOperand(0).getType());
   if (auto sum = dyn_cast<AllReduceOp>(op); sum && name == kJoined)
     return verifyJoined(sum);
-  if ((name == kSummed && isa<GradientOp>(op)) ||
+  if ((name == kPlanned && isa<ProgramOp>(op)) ||
+      (name == kSummed && isa<GradientOp>(op)) ||
       (name == kGathered && isa<ParameterOp>(op)))
     return verifyAxes(op, attribute);
   if (name == kScattered && isa<GradientOp>(op)) {

@@ -7,6 +7,10 @@
 
 namespace baton::dist {
 
+/// Of a program: axes of which a plan has decided what parameters they shard.
+/// They do where the IR states it, and nowhere else.
+constexpr llvm::StringLiteral kPlanned = "dist.planned";
+
 /// The mesh of the op's module; null if it has none.
 MeshOp findMesh(mlir::Operation *op);
 

@@ -10,13 +10,13 @@ using namespace baton::model;
 using namespace baton::pipeline;
 
 FailureOr<SmallVector<ProgramOp>>
-pipeline::cutDecoding(ProgramOp program,
-                      std::pair<StringAttr, int64_t> stages) {
+pipeline::cutDecoding(ProgramOp program, std::pair<StringAttr, int64_t> stages,
+                      ArrayRef<int64_t> layers) {
   auto [axis, count] = stages;
   if (program->hasAttr(dist::kPosition))
     return program.emitOpError() << "is of a stage already";
   Layout layout(program);
-  if (failed(layout.analyze()) || failed(layout.cut(int(count))))
+  if (failed(layout.analyze()) || failed(layout.cut(int(count), layers)))
     return failure();
   OpBuilder builder(program);
   SmallVector<ProgramOp> parts;

@@ -15,10 +15,12 @@
 namespace baton::pipeline {
 
 /// Makes programs of `program`, which is gone then: one for each of `stages`,
-/// the last one first, which has the logits. Says what cannot be cut.
+/// the last one first, which has the logits; of so many layers each, if given.
+/// Says what cannot be cut.
 mlir::FailureOr<llvm::SmallVector<model::ProgramOp>>
 cutDecoding(model::ProgramOp program,
-            std::pair<mlir::StringAttr, int64_t> stages);
+            std::pair<mlir::StringAttr, int64_t> stages,
+            llvm::ArrayRef<int64_t> layers = {});
 
 } // namespace baton::pipeline
 

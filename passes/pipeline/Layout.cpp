@@ -5,7 +5,10 @@
 #include "passes/pipeline/Cut.h"
 #include "passes/pipeline/Flops.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace baton;
@@ -351,12 +354,60 @@ LogicalResult Layout::findCrossings() {
   return success();
 }
 
-LogicalResult Layout::cut(int parts) {
+FailureOr<std::vector<int>> Layout::beginsOf(ArrayRef<int64_t> layers,
+                                             int parts) {
+  // The items that are layers, and how many layers each is.
+  SmallVector<std::pair<int, int64_t>> iterations;
+  int64_t all = 0;
+  for (auto [stack, first] : llvm::zip(stacks, firstItems))
+    for (int64_t i = 0; i < int64_t(stack.getRepeat()); ++i) {
+      iterations.push_back({first + int(i), stack.getLayersPerIteration()});
+      all += stack.getLayersPerIteration();
+    }
+  auto list = [&] {
+    return llvm::join(
+        llvm::map_range(layers, [](int64_t n) { return std::to_string(n); }),
+        ",");
+  };
+  if (int(layers.size()) != parts ||
+      std::accumulate(layers.begin(), layers.end(), int64_t(0)) != all)
+    return program.emitOpError()
+           << "cannot be cut into " << list() << " layers: it has " << all
+           << ", and there are " << parts << " positions";
+  std::vector<int> begins = {0};
+  size_t at = 0;
+  for (int64_t count : layers.drop_back()) {
+    for (; count > 0 && at < iterations.size(); ++at)
+      count -= iterations[at].second;
+    if (count != 0 || at == iterations.size())
+      return program.emitOpError()
+             << "cannot be cut into " << list()
+             << " layers: every position has at least one layer, and whole "
+                "iterations of stacks";
+    int item = iterations[at].first;
+    if (item <= begins.back())
+      return program.emitOpError()
+             << "cannot be cut into " << list()
+             << " layers: every position has at least one layer";
+    begins.push_back(item);
+  }
+  return begins;
+}
+
+LogicalResult Layout::cut(int parts, ArrayRef<int64_t> layers) {
   if (int(costs.size()) < parts)
     return program.emitOpError()
            << "has " << costs.size() << " layers and ops between them, too few "
            << "for " << parts << " positions";
-  std::vector<int> begins = cutEvenly(costs, parts);
+  std::vector<int> begins;
+  if (layers.empty()) {
+    begins = cutEvenly(costs, parts);
+  } else {
+    FailureOr<std::vector<int>> given = beginsOf(layers, parts);
+    if (failed(given))
+      return failure();
+    begins = *given;
+  }
   positions.assign(costs.size(), 0);
   for (int part = 0; part < parts; ++part)
     std::fill(positions.begin() + begins[part], positions.end(), part);

@@ -47,8 +47,10 @@ public:
 
   /// Finds items; says what cannot be cut.
   mlir::LogicalResult analyze();
-  /// Cuts them to `positions` parts of even cost.
-  mlir::LogicalResult cut(int positions);
+  /// Cuts them to `positions` parts of even cost, or, if given, of so many
+  /// layers each. Ops beside stacks are then where the layer before them is, or
+  /// the first one.
+  mlir::LogicalResult cut(int positions, llvm::ArrayRef<int64_t> layers = {});
 
   /// Whether an op is made again wherever it is read.
   bool isRemade(mlir::Operation *op) const { return remade.contains(op); }
@@ -78,6 +80,8 @@ private:
   void findBackward();
   mlir::LogicalResult matchStacks();
   void makeItems();
+  mlir::FailureOr<std::vector<int>> beginsOf(llvm::ArrayRef<int64_t> layers,
+                                             int parts);
   mlir::LogicalResult placeGradients();
   mlir::LogicalResult findCrossings();
   mlir::LogicalResult read(mlir::Value value, int position);

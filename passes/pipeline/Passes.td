@@ -84,6 +84,7 @@ def PipelinePartitioning : Pass<"pipeline-partitioning", "::mlir::ModuleOp"> {
     Option<"axis", "axis", "std::string", "\"pipe\"", "The mesh's axis whose ranks are the stages">,
     Option<"schedule", "schedule", "std::string", "\"1f1b\"", "gpipe, 1f1b, interleaved:CHUNKS, zb-h1 or zb-h2">,
     Option<"microbatches", "microbatches", "int", "1", "Microbatches of a step">,
+    ListOption<"layers", "layers", "int64_t", "Layers of each position; none to cut evenly">,
     Option<"explain", "explain", "bool", "false", "Say what each position has, as remarks">,
   ];
   let statistics = [

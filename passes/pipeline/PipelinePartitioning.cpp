@@ -32,9 +32,10 @@ namespace {
 /// A program on its way.
 class Partition {
 public:
-  Partition(ProgramOp program, Schedule schedule, StringRef axis)
+  Partition(ProgramOp program, Schedule schedule, StringRef axis,
+            ArrayRef<int64_t> layers)
       : program(program), schedule(std::move(schedule)), axis(axis),
-        layout(program), builder(program.getContext()) {}
+        layers(layers), layout(program), builder(program.getContext()) {}
 
   LogicalResult run();
   void explain();
@@ -53,6 +54,7 @@ private:
   ProgramOp program;
   Schedule schedule;
   StringRef axis;
+  ArrayRef<int64_t> layers;
   Layout layout;
   OpBuilder builder;
 };
@@ -211,7 +213,8 @@ void Partition::writeSums() {
 }
 
 LogicalResult Partition::run() {
-  if (failed(layout.analyze()) || failed(layout.cut(schedule.countPositions())))
+  if (failed(layout.analyze()) ||
+      failed(layout.cut(schedule.countPositions(), layers)))
     return failure();
   Block &block = program.getBody().front();
   SmallVector<Operation *> old;
@@ -349,7 +352,7 @@ struct PipelinePartitioning
       if (!program.getTraining()) {
         FailureOr<SmallVector<ProgramOp>> parts = failure();
         if (succeeded(checkAxis(program, name)))
-          parts = cutDecoding(program, {name, mesh.getSize(name)});
+          parts = cutDecoding(program, {name, mesh.getSize(name)}, layers);
         if (failed(parts))
           return signalPassFailure();
         numStages += parts->size();
@@ -361,7 +364,7 @@ struct PipelinePartitioning
         program.emitOpError() << "has stages already";
         return signalPassFailure();
       }
-      Partition partition(program, *made, axis);
+      Partition partition(program, *made, axis, layers);
       if (failed(checkAxis(program, name)) ||
           failed(checkForm(program, *made)) || failed(partition.run()))
         return signalPassFailure();

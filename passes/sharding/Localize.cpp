@@ -553,6 +553,7 @@ void Localizer::dropGathers() {
 
 void Localizer::dropPlacements() {
   program->removeAttr(kArguments);
+  program->removeAttr(kPlanned);
   program.getBody().walk([](Operation *op) {
     op->removeAttr(kPlacements);
     op->removeAttr(kSharedHeads);

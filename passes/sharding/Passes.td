@@ -83,6 +83,9 @@ def ShardingPropagation : Pass<"sharding-propagation", "::mlir::ModuleOp"> {
     A stack is seen once. What it carries lies in one place before, in and behind
     it, so do parameters of the same names, and a value and what is saved of it.
 
+    Of axes that a plan has decided (`dist.planned`), parameters have what is stated of
+    them and no more, and `tensor`, `experts` and `bottleneck` are left out.
+
     Only the vocabulary may be uneven. Key/value heads that are fewer than the
     ranks are replicated (`dist.shared_heads`).
 

@@ -55,6 +55,7 @@ LogicalResult Propagation::addOp(Operation *op) {
   if (auto parameter = dyn_cast<ParameterOp>(op)) {
     slotOf[op->getResult(0)] =
         shared(parameter.getSourcesAttr(), op->getResult(0));
+    parameterSlots.insert(slotOf[op->getResult(0)]);
     return success();
   }
   if (auto saved = dyn_cast<SavedOp>(op)) {
@@ -137,6 +138,13 @@ const Origin *Propagation::newOrigin(unsigned slot, unsigned dimension) {
   return &origins.back();
 }
 
+/// The first ranks have one index more.
+static void makeUneven(Sharding &sharding, int64_t size, int64_t ranks) {
+  sharding.granularity = 1;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    sharding.units.push_back(size / ranks + (rank < size % ranks));
+}
+
 LogicalResult Propagation::place(Operation *op, unsigned id, unsigned dimension,
                                  StringAttr axis, bool mayBeRagged) {
   Slot &slot = slots[id];
@@ -172,10 +180,7 @@ LogicalResult Propagation::place(Operation *op, unsigned id, unsigned dimension,
              << (parts > 1 ? " over " + std::to_string(parts) + " ranks" : "")
              << ", is not divisible by axis " << axis << " of size " << ranks;
     }
-    // The first ranks have one index more.
-    sharding.granularity = 1;
-    for (int64_t rank = 0; rank < ranks; ++rank)
-      sharding.units.push_back(size / ranks + (rank < size % ranks));
+    makeUneven(sharding, size, ranks);
   }
   sharding.axes.push_back({axis, newOrigin(id, dimension)});
   return success();
@@ -190,6 +195,21 @@ LogicalResult Propagation::seedGradient(GradientOp op, unsigned dimension,
                                         StringAttr axis) {
   return place(op, gradientSlots.lookup(op), dimension, axis,
                /*mayBeRagged=*/true);
+}
+
+void Propagation::decide(StringAttr axis, ArrayRef<int> dimensions,
+                         ArrayRef<int> factors) {
+  const int64_t ranks = mesh.getSize(axis);
+  for (auto [id, dimension] : llvm::enumerate(dimensions)) {
+    if (dimension < 0)
+      continue;
+    Sharding &sharding = slots[id].shardings[dimension];
+    int64_t size = slots[id].type.getDimension(dimension);
+    if (!isSymbol(size) && !divides(size, sharding.axes, ranks, mesh))
+      makeUneven(sharding, size, ranks);
+    sharding.axes.push_back({axis, newOrigin(id, dimension)});
+  }
+  decisions.push_back({axis, factors.vec()});
 }
 
 LogicalResult Propagation::placeAll(Operation *op, unsigned slot,
@@ -260,6 +280,11 @@ SmallVector<Propagation::Claim> Propagation::claimsOf(const Node &node) const {
     return std::tuple(claim.use.origin->tactic, claim.position, claim.factor,
                       claim.value, claim.dimension);
   };
+  llvm::erase_if(claims, [&](const Claim &claim) {
+    return llvm::any_of(decisions, [&](const auto &decision) {
+      return decision.first == claim.use.axis;
+    });
+  });
   llvm::sort(claims, [&](const Claim &a, const Claim &b) {
     return order(a) < order(b);
   });
@@ -319,6 +344,14 @@ SmallVector<Sharding>
 Propagation::factorsOf(const Node &node,
                        SmallVectorImpl<Conflict> *lost) const {
   SmallVector<Sharding> factors(node.rule.factors.size());
+  for (const auto &[axis, chosen] : decisions)
+    if (int index = chosen[&node - nodes.data()]; index >= 0) {
+      Sharding &factor = factors[index];
+      int64_t size = node.rule.factors[index].size;
+      if (size && !divides(size, factor.axes, mesh.getSize(axis), mesh))
+        makeUneven(factor, size, mesh.getSize(axis));
+      factor.axes.push_back({axis, nullptr});
+    }
   SmallVector<Claim> claims = claimsOf(node);
   llvm::SmallDenseMap<StringAttr, const Claim *> winners;
   for (bool changed = true; changed;) {
@@ -349,6 +382,14 @@ Propagation::factorsOf(const Node &node,
 // The fixed point
 //===----------------------------------------------------------------------===//
 
+bool Propagation::mayTake(unsigned slot, StringAttr axis) const {
+  if (llvm::any_of(decisions, [&](const auto &decision) {
+        return decision.first == axis;
+      }))
+    return false;
+  return !llvm::is_contained(kept, axis) || !parameterSlots.contains(slot);
+}
+
 bool Propagation::propagate(const Node &node) {
   if (!isActive(node))
     return false;
@@ -367,7 +408,8 @@ bool Propagation::propagate(const Node &node) {
       for (const Sharding::Use &use :
            ArrayRef(wanted.axes).drop_front(has.axes.size())) {
         // A dimension of the value that has the axis keeps it.
-        if (llvm::any_of(slot.shardings, [&](const Sharding &sharding) {
+        if (!mayTake(id, use.axis) ||
+            llvm::any_of(slot.shardings, [&](const Sharding &sharding) {
               return sharding.has(use.axis);
             }))
           break;

@@ -23,14 +23,35 @@
 #include "passes/sharding/States.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 
 #include <deque>
+#include <utility>
 #include <vector>
 
 namespace baton::sharding {
 
 class Propagation {
 public:
+  struct Slot {
+    std::string name;
+    model::StepTensorType type;
+    Shardings shardings;
+  };
+  /// Behind a rule's operands come its results.
+  struct Node {
+    mlir::Operation *op;
+    Rule rule;
+    llvm::SmallVector<unsigned> slots;
+    /// That a gradient lies as its parameter does.
+    bool isGradientsPlace = false;
+
+    const FactorLists &tensor(unsigned i) const {
+      return i < rule.operands.size() ? rule.operands[i]
+                                      : rule.results[i - rule.operands.size()];
+    }
+  };
+
   Propagation(model::ProgramOp program, dist::MeshOp mesh)
       : program(program), mesh(mesh) {}
 
@@ -53,6 +74,14 @@ public:
   /// From now on gradients lie elsewhere than their parameters.
   void cutGradients() { gradientsAreApart = true; }
 
+  /// All that `axis` shards: a dimension of each slot, a factor of each node,
+  /// or none, -1. Nothing that comes later adds to it. Slots have the axis
+  /// behind those that they have; what does not divide is uneven.
+  void decide(mlir::StringAttr axis, llvm::ArrayRef<int> dimensions,
+              llvm::ArrayRef<int> factors);
+  /// Parameters have `axis` where the IR states it, and nowhere else.
+  void keepParameters(mlir::StringAttr axis) { kept.push_back(axis); }
+
   void annotate();
   /// What was decided against, as remarks.
   void explain();
@@ -63,27 +92,24 @@ public:
   const Shardings &shardingsOf(model::GradientOp op) const {
     return slots[gradientSlots.lookup(op)].shardings;
   }
+  const std::vector<Slot> &getSlots() const { return slots; }
+  const std::vector<Node> &getNodes() const { return nodes; }
+  unsigned slot(mlir::Value value) const { return slotOf.lookup(value); }
+  /// In which a gradient lies.
+  unsigned slot(model::GradientOp op) const { return gradientSlots.lookup(op); }
+  /// In which a value lies that is saved.
+  unsigned slot(model::SaveOp op) const {
+    return named.lookup({op.getNameAttr(), op.getX().getType()});
+  }
+  dist::PlacementAttr placementOf(unsigned slot) const;
+  /// What shards the factors of a node, as its slots lie.
+  llvm::SmallVector<Sharding> shardingsOf(const Node &node) const {
+    return factorsOf(node);
+  }
   model::ProgramOp getProgram() const { return program; }
   dist::MeshOp getMesh() const { return mesh; }
 
 private:
-  struct Slot {
-    std::string name;
-    model::StepTensorType type;
-    Shardings shardings;
-  };
-  struct Node {
-    mlir::Operation *op;
-    Rule rule;
-    llvm::SmallVector<unsigned> slots;
-    /// That a gradient lies as its parameter does.
-    bool isGradientsPlace = false;
-
-    const FactorLists &tensor(unsigned i) const {
-      return i < rule.operands.size() ? rule.operands[i]
-                                      : rule.results[i - rule.operands.size()];
-    }
-  };
   /// An axis of a dimension that a factor of it would take.
   struct Claim {
     unsigned factor, position;
@@ -116,7 +142,7 @@ private:
   bool isActive(const Node &node) const {
     return !(node.isGradientsPlace && gradientsAreApart);
   }
-  dist::PlacementAttr placementOf(unsigned slot) const;
+  bool mayTake(unsigned slot, mlir::StringAttr axis) const;
   std::string describe(const Node &node, const Claim &claim) const;
 
   model::ProgramOp program;
@@ -128,7 +154,11 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> gradientSlots;
   /// Parameters of one name and type, and values saved by name.
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, unsigned> named;
+  llvm::DenseSet<unsigned> parameterSlots;
   std::deque<Origin> origins;
+  /// Axes of which all is decided, and what they shard of each node.
+  std::vector<std::pair<mlir::StringAttr, std::vector<int>>> decisions;
+  llvm::SmallVector<mlir::StringAttr> kept;
   unsigned tactic = 0;
   std::string tacticName;
   bool gradientsAreApart = false;

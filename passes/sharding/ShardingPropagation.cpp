@@ -38,11 +38,24 @@ struct ShardingPropagation
   }
 
   LogicalResult shard(model::ProgramOp program, MeshOp mesh,
-                      ArrayRef<Tactic> list) {
+                      ArrayRef<Tactic> all) {
+    // What a plan has decided, no tactic decides otherwise.
+    SmallVector<StringAttr> planned;
+    if (auto axes = program->getAttrOfType<ArrayAttr>(kPlanned))
+      llvm::append_range(planned, axes.getAsRange<StringAttr>());
+    SmallVector<Tactic> list;
+    for (const Tactic &tactic : all)
+      if (!llvm::is_contained(planned, tactic.axis) ||
+          !llvm::is_contained({"tensor", "experts", "bottleneck"}, tactic.name))
+        list.push_back(tactic);
+    for (StringAttr axis : planned)
+      shareOnlyHead(program, mesh.getSize(axis));
     for (const Tactic &tactic : list)
       if (tactic.name == "tensor" || tactic.name == "bottleneck")
         shareHeads(program, mesh.getSize(tactic.axis));
     Propagation propagation(program, mesh);
+    for (StringAttr axis : planned)
+      propagation.keepParameters(axis);
     propagation.beginTactic("stated");
     if (failed(propagation.collect()) || failed(propagation.seedStated()))
       return failure();

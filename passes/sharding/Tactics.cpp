@@ -84,6 +84,13 @@ void baton::sharding::shareHeads(ProgramOp program, int64_t ranks) {
   });
 }
 
+void baton::sharding::shareOnlyHead(ProgramOp program, int64_t ranks) {
+  int64_t most = 0;
+  program.walk([&](Operation *op) { most = std::max(most, keyHeadsOf(op)); });
+  if (most == 1)
+    shareHeads(program, ranks);
+}
+
 static LogicalResult shardHeads(Propagation &propagation, Operation *op,
                                 StringAttr axis) {
   auto [q, k] = queryAndKey(op);

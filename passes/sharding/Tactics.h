@@ -16,6 +16,9 @@ mlir::LogicalResult applyTactic(Propagation &propagation, llvm::StringRef name,
 /// tactic; rules of ops depend on it, so that it comes before them.
 void shareHeads(model::ProgramOp program, int64_t ranks);
 
+/// The same, for a plan's axis: only one head that all queries have in common.
+void shareOnlyHead(model::ProgramOp program, int64_t ranks);
+
 /// How many key/value heads any attention has; 0 of other ops.
 int64_t keyHeadsOf(mlir::Operation *op);
 

@@ -5,6 +5,7 @@
 #include "passes/fusion/Passes.h"
 #include "passes/pipeline/Passes.h"
 #include "passes/plan/Passes.h"
+#include "passes/planning/Passes.h"
 #include "passes/proof/Passes.h"
 #include "passes/sharding/Passes.h"
 #include "passes/tiling/Passes.h"
@@ -23,6 +24,7 @@ int main(int argc, char **argv) {
   baton::batching::registerBatchingPasses();
   baton::fusion::registerFusionPasses();
   baton::pipeline::registerPipelinePasses();
+  baton::planning::registerPlanningPasses();
   baton::sharding::registerShardingPasses();
   baton::tasks::registerTilingPasses();
   baton::tasks::registerPlanPasses();

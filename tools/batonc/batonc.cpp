@@ -14,6 +14,8 @@
 #include "tools/batonc/installed_tool.h"
 #include "tools/batonc/names.h"
 #include "tools/batonc/pipeline.h"
+#include "tools/batonc/plan_shard.h"
+#include "tools/batonc/plan_stages.h"
 #include "tools/batonc/tune.h"
 
 #include <cstdio>
@@ -48,10 +50,13 @@ static int compileCommand(int argc, char **argv) {
       "prune --help.\n"
       "batonc plan finds how a model is best split over devices, and says how "
       "long that takes; see batonc plan --help.\n"
+      "batonc plan shard MODEL chooses what ranks along tp have parts of, "
+      "and plan stages MODEL\nwhich layers run on which devices; see their "
+      "--help.\n"
+      "batonc calibrate measures this machine for plans; batonc sweep says "
+      "what has become slower;\nsee batonc calibrate --help.\n"
       "batonc health LOG says which ranks of a training run are slower than "
-      "their peers; see batonc health --help.\n"
-      "batonc calibrate measures this machine for it; batonc sweep says what "
-      "has become slower; see\nbatonc calibrate --help."};
+      "their peers; see batonc health --help."};
   app.footer(
       "Examples:\n"
       "  batonc ./llama -o llama                    compile a checkpoint "
@@ -128,7 +133,12 @@ int main(int argc, char **argv) {
     return quantizeCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "merge") == 0)
     return mergeCommand(argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "plan") == 0)
+  // Of all plans, two look into programs.
+  const bool plans = argc > 2 && std::strcmp(argv[1], "plan") == 0;
+  const bool plansShards = plans && std::strcmp(argv[2], "shard") == 0;
+  const bool plansStages = plans && std::strcmp(argv[2], "stages") == 0;
+  if (argc > 1 && std::strcmp(argv[1], "plan") == 0 && !plansShards &&
+      !plansStages)
     return planCommand(argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "health") == 0)
     return healthCommand(argv + 1, argv[0]);
@@ -138,6 +148,10 @@ int main(int argc, char **argv) {
   if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
     return pruneCommand(argv + 1, argv[0]);
   baton::prepareProcess();
+  if (plansShards)
+    return planShardCommand(argc - 2, argv + 2, argv[0]);
+  if (plansStages)
+    return planStagesCommand(argc - 2, argv + 2, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
     return explainCommand(argc - 1, argv + 1, argv[0]);
   if (argc > 1 && std::strcmp(argv[1], "names") == 0)

@@ -292,6 +292,11 @@ void tools::CompileFlags::addRankFlags(CLI::App &app) {
                  "--mesh=pp=N: the order in which stages run microbatches: "
                  "1f1b (the usual one), gpipe, interleaved:CHUNKS, zb-h1, "
                  "zb-h2");
+  app.add_option("--pipeline-cuts", pipelineCuts,
+                 "--mesh=pp=N: layers of each stage, such as 5,3 (of each "
+                 "position, in interleaved schedules); as even as products "
+                 "allow without it")
+      ->delimiter(',');
   microbatchesOption =
       app.add_option("--microbatches", microbatches,
                      "--mesh=pp=N: microbatches of a step; as many as stages "
@@ -301,7 +306,10 @@ void tools::CompileFlags::addRankFlags(CLI::App &app) {
 
 std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
   int64_t stages = countStages(options);
+  options.pipelineCuts = pipelineCuts;
   if (stages == 1) {
+    if (!pipelineCuts.empty())
+      return "--pipeline-cuts: there is one stage; --mesh=pp=N makes several";
     if (!pipeline.empty())
       return "--pipeline=" + pipeline +
              ": there is one stage; --mesh=pp=N makes several";
@@ -314,6 +322,10 @@ std::string tools::CompileFlags::finishPipeline(CompileOptions &options) const {
     return "--mesh=" + mesh + " with --target=" + target +
            " is not built yet; stages of a pipeline run on " +
            targetsWith(Feature::pipeline);
+  for (int64_t layers : pipelineCuts)
+    if (layers < 1)
+      return "--pipeline-cuts: a stage of " + std::to_string(layers) +
+             " layers, expected at least 1";
   const bool trains = mode.value == "train";
   if (!trains && !pipeline.empty())
     return "--pipeline=" + pipeline +

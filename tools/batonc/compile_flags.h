@@ -110,6 +110,7 @@ private:
   CLI::Option *routerBiasOption = nullptr;
   double balanceLoss = 0, routerZLoss = 0, routerBiasUpdate = 0;
   std::string mesh, sharding, pipeline, optimizer, adapter;
+  std::vector<int64_t> pipelineCuts;
   std::vector<std::string> disabled;
   bool batchInvariant = false, embeddings = false;
   bool noCache = false;

@@ -20,6 +20,9 @@ int main(int argc, char **argv) {
       "trains fastest or serves most, how long a step takes, and what memory "
       "it needs.",
       "batonc plan"};
+  app.footer("Two more look into a program, and are batonc's own:\n"
+             "  batonc plan shard   chooses what ranks along tp have parts of\n"
+             "  batonc plan stages  chooses which layers run on which devices");
   app.require_subcommand(1);
   plan::add_train_command(app);
   plan::add_decode_command(app);
@@ -36,6 +39,6 @@ int main(int argc, char **argv) {
   }
   if (!known)
     return fail("there is no batonc plan " + std::string(argv[1]) +
-                "; there are " + names);
+                "; there are " + names + ", shard, stages");
   return run_command(app, argc, argv, [] {});
 }
