@@ -38,6 +38,9 @@ def PlanSharding : Pass<"plan-sharding", "::mlir::ModuleOp"> {
     rows and of gradients; with `share-rows` rows of a training step, with `share-columns`
     columns of rows. A parameter is read where it lies.
 
+    With `share-rows`, insert-reshards may leave sums in parts further than is counted:
+    predictions are bounds from above then. Else they are exact.
+
     Not guaranteed: the best placements along several axes at once; each is best where
     those before it are given. Time that communication is hidden behind computation is
     not known.
