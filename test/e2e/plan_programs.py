@@ -23,7 +23,7 @@ DEVICE = {"name": "toy", "source": "None.", "memory_gb": 1, "memory_gb_per_s": 1
           "dropout_fraction": 0.6, "matmul_tflops": 0.05, "matmul_fraction": 0.5, "attention_fraction": 0.25,
           "multiprocessors": 1, "kernel_us": 1, "devices_per_node": 4, "link_gb_per_s": 1, "link_us": 20,
           "network_gb_per_s": 1, "network_us": 20, "uncertainty": 0.3}
-BATCH, LENGTH = 8, 64
+BATCH, LENGTH = 4, 64
 
 
 def test(arguments, scratch):
