@@ -70,6 +70,7 @@ def test(arguments, scratch):
     for part in ("keys and values", "a token of 1 sequence takes at least", "tokens/s at most"):
         expect(part in text, text)
     for program, flags, message in ((one, ["--prefill", 5000], "do not fit into the program's"),
+                                    (one, ["--steps", 2], "--steps prints what programs read: give --json"),
                                     (many, ["--batch", 5], "--batch 5: the program decodes at most 4 sequences at once")):
         result = run([program, "bench", "--dry-run", *flags], check=False)
         expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")

@@ -95,12 +95,12 @@ static int run_calibrate(int argc, char **argv) {
   app.add_option("-o", output, "where the device file goes")
       ->type_name("FILE.json")
       ->required();
-  app.add_option("--dtype", options.types,
-                 "types of linear weights: f32, bf16, f16, or formats of "
-                 "quantised weights such as q4_k")
+  app.add_option(
+         "--dtype", options.types,
+         "types of linear weights, f32,bf16 without it: f32, bf16, f16, "
+         "or formats of quantised weights such as q4_k")
       ->type_name("TYPE,...")
-      ->delimiter(',')
-      ->capture_default_str();
+      ->delimiter(',');
   app.add_option("--ranks", options.ranks,
                  "the most ranks, threads of one process, that exchange bytes; "
                  "1 measures none")

@@ -65,3 +65,26 @@ TEST(PhaseTimes, AreNothingWithoutTasks) {
   recorder.record_step(3, 0, 1);
   EXPECT_EQ(phase_times(recorder, {0}, 3).prefill, std::vector<double>(1, 0.0));
 }
+
+TEST(StepTimes, TellEachIterationAndWhatIsBetween) {
+  TraceRecorder recorder(2);
+  recorder.record_step(4, 0, 1);
+  Tasks tasks;
+  tasks.add(recorder, 0, 0, 0, 0, 100);
+  tasks.add(recorder, 1, 1, 0, 100, 300);
+  tasks.add(recorder, 0, 1, 1, 300, 350);
+  recorder.record_step(1, 4, 1);
+  // Of another run.
+  recorder.record_step(4, 0, 1);
+  const std::vector<StepTimes> steps = step_times(recorder, {0, 1});
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].step.rows, 4u);
+  ASSERT_EQ(steps[0].phases.size(), 2u);
+  ASSERT_EQ(steps[0].phases[1].size(), 2u);
+  EXPECT_NEAR(steps[0].phases[1][0], 0.200, 0.005);
+  EXPECT_NEAR(steps[0].phases[1][1], 0.050, 0.005);
+  EXPECT_NEAR(steps[0].seconds, 0.350, 0.005);
+  EXPECT_TRUE(steps[0].border.has_value());
+  EXPECT_FALSE(steps[1].border.has_value());
+  EXPECT_FALSE(steps[2].border.has_value());
+}
