@@ -298,15 +298,9 @@ static void write_html(const TrainOptions &options, const Device &device,
               bytes_text(double(most.second)) + ")");
 }
 
-void plan::plan_with_baton(const TrainOptions &given,
+void plan::plan_with_baton(const TrainOptions &options,
                            const std::string &batonc) {
-  TrainOptions options = given;
   const bool here = options.device == this_machine;
-  if (options.target.empty() && !here)
-    throw Error("--target is missing: which code is it that " + options.device +
-                " runs? cuda:sm_80 for an A100, cuda:sm_90a for an H100 or "
-                "H200, cpu for CPUs; --device=" +
-                std::string(this_machine) + " needs none");
   const unsigned workers =
       options.workers > 0 ? unsigned(options.workers)
       : here ? std::max(1U, available_workers() / unsigned(options.devices))
@@ -322,6 +316,12 @@ void plan::plan_with_baton(const TrainOptions &given,
   wanted.decoder = read_decoder(options.model);
   wanted.device = here ? this_machine_cut(options.devices, workers)
                        : read_device(options.device);
+  if (options.target.empty() && !here && !wanted.device.measured)
+    throw Error("--target is missing: which code is it that " + options.device +
+                " runs? cuda:sm_80 for an A100, cuda:sm_90a for an H100 or "
+                "H200, cpu for CPUs; --device=" +
+                std::string(this_machine) +
+                " and files of batonc calibrate need none");
   wanted.splits =
       all_splits({wanted.decoder, options.devices, options.global_batch,
                   options.sequence, wanted.device.devices_per_node});

@@ -299,15 +299,18 @@ double plan::seconds_at_least(const Decoder &decoder, const BatonSplit &split,
       8 * microbatches * double(decoder.layers) / double(split.pipeline) *
       half_reduce_seconds(4 * rows * double(decoder.hidden), tensor, device);
   const double parameters = decoder.parameters(split.length) / cut;
-  const Group data = {split.data, split.tensor, 0, split.tensor};
-  const double gradients = half_reduce_seconds(4 * parameters, data, device);
-  seconds += gradients;
-  // Weights come back once, or, cut into parts, for each direction of each
-  // microbatch, as numbers of two bytes at least.
-  seconds += split.zero < 3
-                 ? gradients
-                 : 2 * microbatches *
-                       half_reduce_seconds(2 * parameters, data, device);
+  // Where exchanges were measured, several small ones may be faster than one.
+  if (device.tables.empty()) {
+    const Group data = {split.data, split.tensor, 0, split.tensor};
+    const double gradients = half_reduce_seconds(4 * parameters, data, device);
+    seconds += gradients;
+    // Weights come back once, or, cut into parts, for each direction of each
+    // microbatch, as numbers of two bytes at least.
+    seconds += split.zero < 3
+                   ? gradients
+                   : 2 * microbatches *
+                         half_reduce_seconds(2 * parameters, data, device);
+  }
   // States are read and written.
   seconds += 2 * states * parameters /
              (split.zero > 0 ? double(split.data) : 1) /
