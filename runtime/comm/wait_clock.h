@@ -3,27 +3,32 @@
 #ifndef BATON_RUNTIME_COMM_WAIT_CLOCK_H
 #define BATON_RUNTIME_COMM_WAIT_CLOCK_H
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
 namespace baton {
 
 /// Counts the time during which at least one of several threads waits: what
-/// overlaps counts once. Used by any number of threads.
+/// overlaps counts once. Used by any number of threads, which may come in
+/// another order than they have read the clock.
 class WaitClock {
 public:
   using Clock = std::chrono::steady_clock;
 
   void begin(Clock::time_point now) {
     std::lock_guard lock(mutex);
-    if (waiting++ == 0)
-      since = now;
+    // What is counted already does not count again.
+    now = std::max(now, latest_counted);
+    since = waiting++ == 0 ? now : std::min(since, now);
   }
   void end(Clock::time_point now) {
     std::lock_guard lock(mutex);
-    // Threads may have read the clock in another order.
-    if (--waiting == 0 && now > since)
-      counted += now - since;
+    latest_end = std::max(latest_end, now);
+    if (--waiting != 0 || latest_end <= since)
+      return;
+    counted += latest_end - since;
+    latest_counted = latest_end;
   }
   /// All until now, with what is not over.
   Clock::duration total(Clock::time_point now) const {
@@ -35,7 +40,7 @@ public:
 private:
   mutable std::mutex mutex;
   unsigned waiting = 0;
-  Clock::time_point since;
+  Clock::time_point since, latest_end, latest_counted;
   Clock::duration counted = Clock::duration::zero();
 };
 

@@ -178,6 +178,15 @@ TEST(WaitClock, CountsWhatOverlapsOnce) {
   clock.begin(at(40));
   clock.end(at(41));
   EXPECT_EQ(clock.total(at(50)), std::chrono::seconds(11));
+  // One comes late with what it has read, at its begin and at its end.
+  clock.begin(at(62));
+  clock.begin(at(60));
+  clock.end(at(70));
+  clock.end(at(65));
+  EXPECT_EQ(clock.total(at(80)), std::chrono::seconds(21));
+  clock.begin(at(66));
+  clock.end(at(75));
+  EXPECT_EQ(clock.total(at(80)), std::chrono::seconds(26));
 }
 
 TEST(WaitClock, CountsNoMoreThanThereIs) {
