@@ -37,7 +37,7 @@ def test(arguments, scratch):
 
     def plan(*flags, check=True):
         result = run([arguments.batonc, "plan", "train", "--model", folder, "--framework", "baton", "--target", "cpu",
-                      "--device", path("device.json"), "--workers", 1, "--global-batch", BATCH, "--sequence", LENGTH,
+                      "--device", path("device.json"), "--dtype", "bf16", "--workers", 1, "--global-batch", BATCH, "--sequence", LENGTH,
                       *flags], check=check)
         return json.loads(result.stdout) if check else result
 
@@ -92,7 +92,7 @@ def test(arguments, scratch):
 
     # One rank, whose step has as many rows as there may be: what tasks touch is what was planned.
     one = run([arguments.batonc, "plan", "train", "--model", folder, "--framework", "baton", "--target", "cpu",
-               "--device", path("device.json"), "--devices", 1, "--global-batch", 64, "--sequence", LENGTH, "--top", 100,
+               "--device", path("device.json"), "--dtype", "bf16", "--devices", 1, "--global-batch", 64, "--sequence", LENGTH, "--top", 100,
                "--json"])
     whole = next(found for found in json.loads(one.stdout)["plans"]
                  if found["split"]["microbatches"] == 1 and found["split"]["recompute"] == "full")
@@ -125,10 +125,15 @@ def test(arguments, scratch):
     run([arguments.batonc, folder, "--plan", path("two.json"), "--max-seq", LENGTH, "--emit=event", "-o", path("plan.mlir")])
 
     # What cannot be planned.
+    for flags, message in ((["--dtype", "f8"], "--dtype=f8 is unknown"),
+                           (["--dtype", "f32"], "has the rate of products of 16-bit numbers, and the program computes in f32")):
+        result = run([arguments.batonc, "plan", "train", "--model", folder, "--framework", "baton", "--target", "cpu",
+                      "--device", path("device.json"), "--devices", 1, "--global-batch", 1, "--sequence", LENGTH, *flags],
+                     check=False)
+        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")
     for flags, message in ((["--devices", 2, "--memory-gb", 1e-5], "weights, gradients and the optimizer's states alone"),
                            (["--devices", 2, "--memory-gb", 5e-4], "the split that takes least"),
                            (["--devices", 3], "3 devices: no split has whole parts"),
-                           (["--devices", 2, "--dtype", "f8"], "--dtype=f8 is unknown"),
                            (["--devices", 2, "--measured", "x.csv", "--calibrate", 1], "--measured: batonc's own")):
         result = plan(*flags, check=False)
         expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")

@@ -8,6 +8,7 @@
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/table.h"
+#include "runtime/train/training_tensors.h"
 #include "tools/command/child.h"
 #include "tools/plan/baton_search.h"
 #include "tools/plan/page.h"
@@ -61,6 +62,16 @@ static std::string reason(const std::filesystem::path &errors) {
   std::getline(stream, line);
   const size_t begin = line.find("error: ");
   return begin == std::string::npos ? line : line.substr(begin + 7);
+}
+
+/// Data sheets have one rate of products.
+static void check_type(const TrainOptions &options, const Metadata &metadata) {
+  const std::string type = compute_type(metadata);
+  if (type != "bf16" && type != "f16")
+    throw Error("--device=" + options.device +
+                " has the rate of products of 16-bit numbers, and the program "
+                "computes in " +
+                type + "; --dtype=bf16 is for such");
 }
 
 /// Asks batonc what the split's program would be.
@@ -335,8 +346,12 @@ void plan::plan_with_baton(const TrainOptions &options,
                               ("baton-plan-" + std::to_string(getpid())));
   std::atomic<unsigned> number = 0;
   wanted.describe = [&](const BatonSplit &split) {
-    return describe(options, batonc, model.empty() ? "." : model, scratch.path,
-                    number, split);
+    Described described =
+        describe(options, batonc, model.empty() ? "." : model, scratch.path,
+                 number, split);
+    if (described.metadata && !here && !wanted.device.measured)
+      check_type(options, *described.metadata);
+    return described;
   };
   BatonSearchResult result;
   {

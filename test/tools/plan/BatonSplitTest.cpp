@@ -1,0 +1,125 @@
+//===- BatonSplitTest.cpp - splits that batonc is asked for ---------------===//
+
+#include "tools/plan/baton_costs.h"
+#include "tools/plan/baton_split.h"
+
+#include "runtime/error.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace baton::plan {
+namespace {
+
+TEST(BatonSplit, BytesOfAFormula) {
+  EXPECT_EQ(bytes_of_formula("24", 7), 24);
+  EXPECT_EQ(bytes_of_formula("4 * rows * 2048", 3), 4 * 3 * 2048);
+  EXPECT_EQ(bytes_of_formula("4 * 2048 * 1024 + 4 * rows + 16", 5),
+            4 * 2048 * 1024 + 4 * 5 + 16);
+  for (const char *wrong : {"", "4 *", "4 + ", "* 4", "4 4", "4 - rows",
+                            "4 * columns", "4 * 2x", "rows rows"})
+    EXPECT_THROW(bytes_of_formula(wrong, 1), Error) << wrong;
+}
+
+BatonSpace space() {
+  BatonSpace space;
+  space.decoder.layers = 6;
+  space.decoder.heads = 8;
+  space.decoder.kv_heads = 4;
+  space.devices = 8;
+  space.global_batch = 16;
+  space.length = 1024;
+  space.devices_per_node = 8;
+  return space;
+}
+
+std::string text(const BatonSplit &split) {
+  return text_of(split.compile_flags()) + " | " + text_of(split.train_flags());
+}
+
+/// By loops over every number, not over divisors.
+std::set<std::string> everything(const BatonSpace &space) {
+  std::set<std::string> all;
+  BatonSplit split;
+  split.length = space.length;
+  for (split.tensor = 1; split.tensor <= 4; ++split.tensor)
+    for (split.pipeline = 1; split.pipeline <= 6; ++split.pipeline)
+      for (split.data = 1; split.data <= 8; ++split.data)
+        for (split.sequences = 1; split.sequences <= 4; ++split.sequences)
+          for (split.microbatches = 1; split.microbatches <= 16;
+               ++split.microbatches)
+            for (const char *schedule :
+                 {"1f1b", "gpipe", "zb-h1", "zb-h2", "interleaved"})
+              for (split.chunks = 1; split.chunks <= 8; split.chunks *= 2)
+                for (int rest = 0; rest < 24; ++rest) {
+                  split.schedule = schedule;
+                  split.recompute = Recompute(rest / 8);
+                  split.zero = rest / 2 % 4;
+                  split.sequence_parallel = rest % 2;
+                  const bool interleaved = split.schedule == "interleaved";
+                  if (split.ranks() == space.devices &&
+                      split.global_batch() == space.global_batch &&
+                      space.decoder.kv_heads % split.tensor == 0 &&
+                      (split.pipeline > 1 || split.schedule == "1f1b") &&
+                      interleaved == (split.chunks > 1) &&
+                      split.pipeline * split.chunks <= space.decoder.layers &&
+                      (!interleaved ||
+                       split.microbatches % split.pipeline == 0) &&
+                      (split.zero == 0 || split.data > 1) &&
+                      (!split.sequence_parallel || split.tensor > 1))
+                    all.insert(text(split));
+                }
+  return all;
+}
+
+TEST(BatonSplit, AllThatSizesAllow) {
+  const std::vector<BatonSplit> splits = all_splits(space());
+  std::set<std::string> found;
+  for (const BatonSplit &split : splits)
+    EXPECT_TRUE(found.insert(text(split)).second) << text(split);
+  EXPECT_EQ(found, everything(space()));
+  EXPECT_GT(found.size(), 500u);
+}
+
+TEST(BatonSplit, FlagsOfAPipeline) {
+  BatonSplit split;
+  split.data = 2;
+  split.tensor = 4;
+  split.pipeline = 2;
+  split.schedule = "interleaved";
+  split.chunks = 2;
+  split.microbatches = 4;
+  split.sequences = 3;
+  split.length = 512;
+  split.zero = 1;
+  split.sequence_parallel = true;
+  split.recompute = Recompute::selective;
+  EXPECT_EQ(text(split),
+            "--mode=train --max-seq=512 --mesh=pp=2,dp=2,tp=4 "
+            "--pipeline=interleaved:2 --microbatches=4 --zero=1 "
+            "--sequence-parallel --recompute=selective | --batch=6 --seq=512");
+  split.pipeline = 1;
+  split.chunks = 1;
+  EXPECT_EQ(text_of(split.train_flags()), "--batch=6 --seq=512 --accumulate=4");
+}
+
+TEST(BatonSplit, SaysWhatBinds) {
+  BatonSpace few = space();
+  few.devices = 7;
+  EXPECT_THROW(all_splits(few), Error);
+  BatonSpace long_sequences = space();
+  long_sequences.length = 8192;
+  try {
+    all_splits(long_sequences);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find("more rows than the 4096"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+} // namespace
+} // namespace baton::plan
