@@ -346,9 +346,8 @@ void plan::plan_with_baton(const TrainOptions &options,
                               ("baton-plan-" + std::to_string(getpid())));
   std::atomic<unsigned> number = 0;
   wanted.describe = [&](const BatonSplit &split) {
-    Described described =
-        describe(options, batonc, model.empty() ? "." : model, scratch.path,
-                 number, split);
+    Described described = describe(options, batonc, model.empty() ? "." : model,
+                                   scratch.path, number, split);
     if (described.metadata && !here && !wanted.device.measured)
       check_type(options, *described.metadata);
     return described;

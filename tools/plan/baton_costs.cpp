@@ -10,12 +10,11 @@
 #include "runtime/execute/pipeline.h"
 #include "runtime/main/training_forecast.h"
 #include "runtime/train/step_costs.h"
+#include "tools/plan/byte_formula.h"
 #include "tools/plan/collectives.h"
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <sstream>
 
 using namespace baton;
 using namespace baton::plan;
@@ -25,41 +24,6 @@ uint64_t BatonMemory::total() const {
   for (const auto &[what, bytes] : parts)
     sum += bytes;
   return sum;
-}
-
-double plan::bytes_of_formula(const std::string &formula, double rows) {
-  std::istringstream words(formula);
-  double sum = 0, product = 1;
-  bool wants_factor = true;
-  for (std::string word; words >> word; wants_factor = !wants_factor) {
-    if (!wants_factor) {
-      if (word == "+") {
-        sum += product;
-        product = 1;
-      } else if (word != "*") {
-        break;
-      }
-      continue;
-    }
-    if (word == "rows") {
-      product *= rows;
-      continue;
-    }
-    size_t read = 0;
-    try {
-      product *= std::stod(word, &read);
-    } catch (const std::exception &) {
-      read = 0;
-    }
-    if (read != word.size())
-      throw Error("a program's description is damaged: '" + formula +
-                  "' are no bytes");
-  }
-  // It ends with a factor.
-  if (wants_factor || !words.eof())
-    throw Error("a program's description is damaged: '" + formula +
-                "' are no bytes");
-  return sum + product;
 }
 
 /// Those that differ in places along some axes: ranks that are `stride` apart.

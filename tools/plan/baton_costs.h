@@ -55,10 +55,6 @@ BatonForecast forecast(const Metadata &metadata, const BatonSplit &split,
                        const Device &device, unsigned workers,
                        bool draws = false);
 
-/// The sum of products that a description has for what is exchanged, such as
-/// "4 * rows * 2048 + 64". Throws Error for anything else.
-double bytes_of_formula(const std::string &formula, double rows);
-
 /// Seconds and bytes that no description of the split is below: its products,
 /// and what ranks exchange of rows, gradients and weights at least; parameters,
 /// gradients and, of `states` bytes a parameter, the optimizer's states.

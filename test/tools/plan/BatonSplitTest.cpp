@@ -1,7 +1,7 @@
 //===- BatonSplitTest.cpp - splits that batonc is asked for ---------------===//
 
-#include "tools/plan/baton_costs.h"
 #include "tools/plan/baton_split.h"
+#include "tools/plan/byte_formula.h"
 
 #include "runtime/error.h"
 
@@ -18,8 +18,11 @@ TEST(BatonSplit, BytesOfAFormula) {
   EXPECT_EQ(bytes_of_formula("4 * rows * 2048", 3), 4 * 3 * 2048);
   EXPECT_EQ(bytes_of_formula("4 * 2048 * 1024 + 4 * rows + 16", 5),
             4 * 2048 * 1024 + 4 * 5 + 16);
-  for (const char *wrong : {"", "4 *", "4 + ", "* 4", "4 4", "4 - rows",
-                            "4 * columns", "4 * 2x", "rows rows"})
+  EXPECT_EQ(bytes_of_formula("4 * (rows ceildiv 32) * 64", 33), 4 * 2 * 64);
+  EXPECT_EQ(bytes_of_formula("(rows - 1) floordiv 4 + rows mod 4", 10), 2 + 2);
+  for (const char *wrong :
+       {"", "4 *", "4 + ", "* 4", "4 4", "4 * columns", "4 * 2x", "rows rows",
+        "(rows", "rows)", "4 / 2", "rowsx", "- 4"})
     EXPECT_THROW(bytes_of_formula(wrong, 1), Error) << wrong;
 }
 
@@ -111,6 +114,7 @@ TEST(BatonSplit, SaysWhatBinds) {
   EXPECT_THROW(all_splits(few), Error);
   BatonSpace long_sequences = space();
   long_sequences.length = 8192;
+  long_sequences.decoder.kv_heads = 8;
   try {
     all_splits(long_sequences);
     FAIL();
