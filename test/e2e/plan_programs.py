@@ -135,15 +135,19 @@ def test(arguments, scratch):
     run([arguments.batonc, folder, "--plan", path("two.json"), "--max-seq", LENGTH, "--emit=event", "-o", path("plan.mlir")])
 
     # What cannot be planned.
-    for flags, message in ((["--dtype", "f8"], "--dtype=f8 is unknown"),
-                           (["--dtype", "f32"], "has the rate of products of 16-bit numbers, and the program computes in f32")):
-        result = run([arguments.batonc, "plan", "train", "--model", folder, "--framework", "baton", "--target", "cpu",
+    os.makedirs(path("large"))
+    with open(path("large/config.json"), "w") as file:
+        json.dump(CONFIG | {"hidden_size": 1024, "intermediate_size": 4096}, file)
+    for model, flags, message in (
+            (folder, ["--dtype", "f8"], "--dtype=f8 is unknown"),
+            (folder, ["--dtype", "f32"], "has the rate of products of 16-bit numbers, and the program computes in f32"),
+            (path("large"), ["--memory-gb", 0.1], "weights, gradients and the optimizer's states alone")):
+        result = run([arguments.batonc, "plan", "train", "--model", model, "--framework", "baton", "--target", "cpu",
                       "--device", path("device.json"), "--devices", 1, "--global-batch", 1, "--sequence", LENGTH, *flags],
                      check=False)
         expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")
-    for flags, message in ((["--devices", 2, "--global-batch", 2, "--memory-gb", 1e-5], "weights, gradients and the optimizer's states alone"),
-                           (["--devices", 2, "--global-batch", 2, "--memory-gb", 5e-4], "the split that takes least"),
-                           (["--devices", 3, "--global-batch", 2], "3 devices: no split has whole parts"),
+    for flags, message in ((["--devices", 2, "--global-batch", 2, "--memory-gb", 1e-3], "the split that takes least"),
+                           (["--devices", 5, "--global-batch", 2], "5 devices: no split has whole parts"),
                            (["--devices", 2, "--global-batch", 2, "--measured", "x.csv", "--calibrate", 1], "--measured: batonc's own")):
         result = plan(*flags, check=False)
         expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")
