@@ -136,7 +136,8 @@ def test(arguments, scratch):
     refused("axis pp is none that plan shard knows", *usual[:3], "--mesh=tp=2,pp=2")
     refused("--device: there is no 'h1000'; there are .*h100-80gb", *usual, "--device", "h1000")
     refused("--rows is out of range", *usual, "--rows", 0)
-    refused("is of ranks tp=2; compile it with --mesh=tp=2", plan("tp=2", 64)[1], "-o", path("none"))
+    mesh = arguments.meshes[0]
+    refused(f"is of ranks {mesh}; compile it with --mesh={mesh}", plan(mesh, 64)[1], "-o", path("none"))
 
 
 if __name__ == "__main__":

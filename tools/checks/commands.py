@@ -27,6 +27,8 @@ SOURCES = {
     "batonc plan judge": ["tools/plan/judge_command.cpp"],
     "batonc plan scale": ["tools/plan/scale_command.cpp"],
     "batonc plan serve": ["tools/plan/serve_command.cpp"],
+    "batonc plan shard": ["tools/batonc/plan_shard.cpp", SHARED],
+    "batonc plan stages": ["tools/batonc/plan_stages.cpp", SHARED],
     "batonc plan train": ["tools/plan/train_command.cpp"],
     "batonc prune": ["tools/prune/main.cpp"],
     "batonc quantize": ["tools/quantize/main.cpp"],
