@@ -532,6 +532,185 @@ static void run_search(const Options &options, ServingSearchOptions &wanted) {
   baton::print(text);
 }
 
+namespace {
+/// Adds options to a command, in groups. Some are of modelled machines only.
+struct Flags {
+  CLI::App &command;
+  CLI::Option *measured = nullptr;
+
+  CLI::Option *count(const char *name, int64_t &value, int64_t least,
+                     const char *what, const char *group) const {
+    return command.add_option(name, value, what)
+        ->type_name("N")
+        ->check(CLI::Range(least, int64_t(1000000000)))
+        ->capture_default_str()
+        ->group(group);
+  }
+  CLI::Option *real(const char *name, double &value, double least, double most,
+                    const char *what, const char *group) const {
+    return command.add_option(name, value, what)
+        ->type_name("X")
+        ->check(CLI::Range(least, most))
+        ->group(group);
+  }
+  CLI::Option *of_model(CLI::Option *option) const {
+    return option->excludes(measured);
+  }
+};
+} // namespace
+
+static constexpr char requests[] = "Requests", limits[] = "Limits",
+                      choice[] = "What is chosen of", program[] = "The program";
+
+/// Where steps' times are from.
+static void add_sources(Flags &flags, Options &options) {
+  CLI::Option *model = flags.command
+                           .add_option("--model", options.model,
+                                       "a checkpoint folder, or a config.json")
+                           ->type_name("DIR");
+  flags.measured =
+      flags.command
+          .add_option("--step-times", options.step_times,
+                      "what a program's bench --step-times has written")
+          ->type_name("FILE.json")
+          ->excludes(model);
+  flags.of_model(flags.command
+                     .add_option("--device", options.device,
+                                 "the devices: a name, or a file")
+                     ->type_name("DEVICE")
+                     ->capture_default_str());
+  flags.command
+      .add_option("--devices", options.devices,
+                  "how many there are; with --step-times, programs side by "
+                  "side on machines alike")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 14))
+      ->capture_default_str();
+  flags.of_model(
+      flags.command
+          .add_option("--memory-gb", options.memory,
+                      "what may be taken of a device, in 1e9 bytes; 95 % "
+                      "of what it has without it")
+          ->type_name("X")
+          ->check(CLI::Range(1e-3, 1e9)));
+}
+
+static void add_requests(const Flags &flags, Options &options) {
+  flags.command
+      .add_option("--trace", options.trace, "the requests; else they are drawn")
+      ->type_name("FILE")
+      ->group(requests);
+  flags.command
+      .add_option("--requests", options.made.requests, "how many are drawn")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
+      ->capture_default_str()
+      ->group(requests);
+  flags.real("--rate", options.made.rate, 0, 1e9,
+             "requests in a second with --simulate; 0: all at once (1)",
+             requests);
+  flags.real("--prompt", options.made.prompt.median, 1, 1e8,
+             "the median length of prompts, tokens (512)", requests);
+  flags.real("--prompt-deviation", options.made.prompt.deviation, 0, 5,
+             "standard deviation of its logarithm (0.5)", requests);
+  flags.count("--longest-prompt", options.made.prompt.most, 1,
+              "longer ones are cut to it", requests);
+  flags.real("--answer", options.made.answer.median, 1, 1e8,
+             "the median length of answers (128)", requests);
+  flags.real("--answer-deviation", options.made.answer.deviation, 0, 5,
+             "standard deviation of its logarithm (0.5)", requests);
+  flags.count("--longest-answer", options.made.answer.most, 1,
+              "longer ones are cut to it", requests);
+  flags.count("--prefixes", options.made.prefixes, 0,
+              "prompts begin with one of so many texts", requests);
+  flags.count("--prefix-length", options.made.prefix_length, 0,
+              "tokens of these, before the prompt's own", requests);
+  flags.command
+      .add_option("--seed", options.made.seed, "what is drawn hangs on it")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(requests);
+}
+
+static void add_choices(const Flags &flags, Options &options) {
+  flags.real("--max-ttft", options.max_ttft, 1e-6, 1e12,
+             "milliseconds to a request's first token, at most", limits);
+  flags.real("--max-tpot", options.max_tpot, 1e-6, 1e12,
+             "milliseconds between a request's tokens on average, at most",
+             limits);
+  flags.real("--percentile", options.percentile, 1, 100,
+             "of so large a part of the requests, in percent (90)", limits);
+  auto list = [&](const char *name, std::vector<int64_t> &values,
+                  const char *what) {
+    return flags.command.add_option(name, values, what)
+        ->type_name("N,N,...")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
+        ->group(choice);
+  };
+  list("--max-batch", options.batches,
+       "sequences of a replica (powers of two up to 256, or those of the "
+       "program)");
+  list("--max-rows", options.rows,
+       "rows of a step (256, 1024, 4096, or powers of two up to those of the "
+       "program)");
+  flags.of_model(flags.count("--max-tensor", options.most_tensor, 1,
+                             "ranks that share each matrix, at most", choice));
+  flags.of_model(
+      flags.count("--max-expert", options.most_expert, 0,
+                  "ranks that share a mixture's experts, at most; 0: 8 of a "
+                  "mixture",
+                  choice));
+  flags.of_model(flags.count("--max-pipeline", options.most_pipeline, 1,
+                             "stages, at most", choice));
+  flags.of_model(flags.command
+                     .add_flag("--no-disaggregation", options.no_disaggregation,
+                               "no pools of their own for prompts and answers")
+                     ->group(choice));
+  flags.command
+      .add_flag(
+          "--simulate", options.simulate,
+          "search nothing: play the requests out as they come, with one "
+          "--max-batch, one --max-rows and as many ranks as --max-tensor, "
+          "--max-expert and --max-pipeline say")
+      ->group(choice);
+}
+
+static void add_program(const Flags &flags, Options &options) {
+  flags.of_model(flags.real("--weight-bits", options.weight_bits, 1, 32,
+                            "of a weight (16)", program));
+  flags.of_model(flags.real("--kv-bits", options.kv_bits, 4, 32,
+                            "of a number of keys and values (16)", program));
+  flags.of_model(flags.real(
+      "--expert-imbalance", options.imbalance, 1, 1000,
+      "rows of the busiest rank's experts beside the mean (1)", program));
+  flags
+      .count(
+          "--pages", options.pages, 0,
+          "pages of keys and values of a measured program, 64 positions each; "
+          "0: for all sequences",
+          program)
+      ->needs(flags.measured);
+  flags.count(
+      "--max-outputs", options.max_outputs, 0,
+      "rows with logits of a step; 0: as many as sequences, and 9 at least",
+      program);
+  flags.count("--prefill-chunk", options.prefill_chunk, 0,
+              "most rows of prompts in a step; 0: all that are left", program);
+  flags.real("--step-overhead", options.overhead, 0, 1e9,
+             "microseconds of each step beside its own time (0)", program);
+  flags.count("--guesses", options.guesses, 0,
+              "most tokens that are guessed of a text in a step", program);
+  flags.real("--acceptance", options.acceptance, 0, 1,
+             "probability that a guess is right, behind right ones (0)",
+             program);
+  flags.command
+      .add_flag("--no-prefix-cache", options.no_prefix_cache,
+                "prompts that begin alike share nothing")
+      ->group(program);
+}
+
 void plan::add_serve_command(CLI::App &app) {
   auto options = std::make_shared<Options>();
   options->made.requests = 400;
@@ -555,154 +734,11 @@ void plan::add_serve_command(CLI::App &app) {
       "  batonc plan serve --step-times times.json --trace day.csv --simulate\n"
       "  batonc plan serve --model ./llama --device h100-80gb --devices 8 "
       "--prompt 2048 --answer 256 \\\n    --max-ttft 1000 --max-tpot 25");
-  CLI::Option *model = command
-                           ->add_option("--model", options->model,
-                                        "a checkpoint folder, or a config.json")
-                           ->type_name("DIR");
-  CLI::Option *measured =
-      command
-          ->add_option("--step-times", options->step_times,
-                       "what a program's bench --step-times has written")
-          ->type_name("FILE.json")
-          ->excludes(model);
-  auto of_model = [&](CLI::Option *option) {
-    return option->excludes(measured);
-  };
-  of_model(command
-               ->add_option("--device", options->device,
-                            "the devices: a name, or a file")
-               ->type_name("DEVICE")
-               ->capture_default_str());
-  command
-      ->add_option("--devices", options->devices,
-                   "how many there are; with --step-times, programs side by "
-                   "side on machines alike")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t(1), int64_t(1) << 14))
-      ->capture_default_str();
-  of_model(command
-               ->add_option("--memory-gb", options->memory,
-                            "what may be taken of a device, in 1e9 bytes; 95 % "
-                            "of what it has without it")
-               ->type_name("X")
-               ->check(CLI::Range(1e-3, 1e9)));
-  const std::string requests = "Requests", limits = "Limits",
-                    choice = "What is chosen of", program = "The program";
-  command
-      ->add_option("--trace", options->trace,
-                   "the requests; else they are drawn")
-      ->type_name("FILE")
-      ->group(requests);
-  auto count = [&](const char *name, int64_t &value, int64_t least,
-                   const char *what, const std::string &group) {
-    return command->add_option(name, value, what)
-        ->type_name("N")
-        ->check(CLI::Range(least, int64_t(1000000000)))
-        ->capture_default_str()
-        ->group(group);
-  };
-  auto real = [&](const char *name, double &value, double least, double most,
-                  const char *what, const std::string &group) {
-    return command->add_option(name, value, what)
-        ->type_name("X")
-        ->check(CLI::Range(least, most))
-        ->group(group);
-  };
-  command
-      ->add_option("--requests", options->made.requests, "how many are drawn")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t(1), int64_t(1000000)))
-      ->capture_default_str()
-      ->group(requests);
-  real("--rate", options->made.rate, 0, 1e9,
-       "requests in a second with --simulate; 0: all at once (1)", requests);
-  real("--prompt", options->made.prompt.median, 1, 1e8,
-       "the median length of prompts, tokens (512)", requests);
-  real("--prompt-deviation", options->made.prompt.deviation, 0, 5,
-       "standard deviation of its logarithm (0.5)", requests);
-  count("--longest-prompt", options->made.prompt.most, 1,
-        "longer ones are cut to it", requests);
-  real("--answer", options->made.answer.median, 1, 1e8,
-       "the median length of answers (128)", requests);
-  real("--answer-deviation", options->made.answer.deviation, 0, 5,
-       "standard deviation of its logarithm (0.5)", requests);
-  count("--longest-answer", options->made.answer.most, 1,
-        "longer ones are cut to it", requests);
-  count("--prefixes", options->made.prefixes, 0,
-        "prompts begin with one of so many texts", requests);
-  count("--prefix-length", options->made.prefix_length, 0,
-        "tokens of these, before the prompt's own", requests);
-  command->add_option("--seed", options->made.seed, "what is drawn hangs on it")
-      ->type_name("N")
-      ->capture_default_str()
-      ->group(requests);
-  real("--max-ttft", options->max_ttft, 1e-6, 1e12,
-       "milliseconds to a request's first token, at most", limits);
-  real("--max-tpot", options->max_tpot, 1e-6, 1e12,
-       "milliseconds between a request's tokens on average, at most", limits);
-  real("--percentile", options->percentile, 1, 100,
-       "of so large a part of the requests, in percent (90)", limits);
-  auto list = [&](const char *name, std::vector<int64_t> &values,
-                  const char *what) {
-    return command->add_option(name, values, what)
-        ->type_name("N,N,...")
-        ->delimiter(',')
-        ->allow_extra_args(false)
-        ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
-        ->group(choice);
-  };
-  list("--max-batch", options->batches,
-       "sequences of a replica (powers of two up to 256, or those of the "
-       "program)");
-  list("--max-rows", options->rows,
-       "rows of a step (256, 1024, 4096, or powers of two up to those of the "
-       "program)");
-  of_model(count("--max-tensor", options->most_tensor, 1,
-                 "ranks that share each matrix, at most", choice));
-  of_model(count("--max-expert", options->most_expert, 0,
-                 "ranks that share a mixture's experts, at most; 0: 8 of a "
-                 "mixture",
-                 choice));
-  of_model(count("--max-pipeline", options->most_pipeline, 1, "stages, at most",
-                 choice));
-  of_model(command
-               ->add_flag("--no-disaggregation", options->no_disaggregation,
-                          "no pools of their own for prompts and answers")
-               ->group(choice));
-  command
-      ->add_flag(
-          "--simulate", options->simulate,
-          "search nothing: play the requests out as they come, with one "
-          "--max-batch, one --max-rows and as many ranks as --max-tensor, "
-          "--max-expert and --max-pipeline say")
-      ->group(choice);
-  of_model(real("--weight-bits", options->weight_bits, 1, 32,
-                "of a weight (16)", program));
-  of_model(real("--kv-bits", options->kv_bits, 4, 32,
-                "of a number of keys and values (16)", program));
-  of_model(real("--expert-imbalance", options->imbalance, 1, 1000,
-                "rows of the busiest rank's experts beside the mean (1)",
-                program));
-  count("--pages", options->pages, 0,
-        "pages of keys and values of a measured program, 64 positions each; "
-        "0: for all sequences",
-        program)
-      ->needs(measured);
-  count("--max-outputs", options->max_outputs, 0,
-        "rows with logits of a step; 0: as many as sequences, and 9 at least",
-        program);
-  count("--prefill-chunk", options->prefill_chunk, 0,
-        "most rows of prompts in a step; 0: all that are left", program);
-  real("--step-overhead", options->overhead, 0, 1e9,
-       "microseconds of each step beside its own time (0)", program);
-  count("--guesses", options->guesses, 0,
-        "most tokens that are guessed of a text in a step", program);
-  real("--acceptance", options->acceptance, 0, 1,
-       "probability that a guess is right, behind right ones (0)", program);
-  command
-      ->add_flag("--no-prefix-cache", options->no_prefix_cache,
-                 "prompts that begin alike share nothing")
-      ->group(program);
+  Flags flags{*command};
+  add_sources(flags, *options);
+  add_requests(flags, *options);
+  add_choices(flags, *options);
+  add_program(flags, *options);
   command
       ->add_option("--html", options->html,
                    "a page with pictures of the plans, too")

@@ -295,6 +295,92 @@ static std::string batonc_beside_this() {
       .string();
 }
 
+/// What is looked for, and of which machines.
+static SearchOptions wanted_of(const Options &options) {
+  SearchOptions wanted;
+  wanted.decoder = read_decoder(options.model);
+  wanted.device = read_device(options.device);
+  wanted.framework = read_framework(options.framework);
+  wanted.devices = options.devices;
+  wanted.global_batch = options.global_batch;
+  wanted.sequence = options.sequence;
+  wanted.memory =
+      options.memory > 0 ? options.memory * 1e9 : .95 * wanted.device.memory;
+  wanted.front = options.json || !options.html.empty();
+  if (!options.measured.empty())
+    wanted.slowness =
+        judge(read_measured_table(options.measured, usual_vocabulary),
+              options.measured, options.calibrate, wanted.device,
+              wanted.framework, std::nullopt)
+            .slowness;
+  wanted.wanted = options.top;
+  return wanted;
+}
+
+/// An interrupted search has the best so far.
+static SearchResult searched(const Options &options, SearchOptions &wanted) {
+  std::atomic<bool> stopped = false;
+  const Interruptible interruptible(stopped);
+  Progress progress("planning", options.quiet);
+  wanted.progress = [&](uint64_t done, uint64_t total,
+                        const std::string &best) {
+    progress.update(done, total, best);
+    check_interrupted();
+  };
+  SearchResult result = search(wanted);
+  if (result.plans.empty() && !result.complete)
+    check_interrupted();
+  return result;
+}
+
+static Json to_json(const Options &options, const SearchOptions &wanted,
+                    const SearchResult &result) {
+  Json json;
+  json["model"] = options.model;
+  json["parameters"] = wanted.decoder.parameters(options.sequence);
+  json["device"] = wanted.device.name;
+  json["framework"] = wanted.framework.name;
+  json["devices"] = options.devices;
+  json["global_batch"] = options.global_batch;
+  json["sequence"] = options.sequence;
+  json["slowness"] = {{"device", wanted.slowness.device},
+                      {"host", wanted.slowness.host},
+                      {"network", wanted.slowness.network}};
+  json["legal"] = result.legal;
+  json["fitting"] = result.fitting;
+  json["simulated"] = result.simulated;
+  json["complete"] = result.complete;
+  json["plans"] = Json::array();
+  for (const Plan &plan : result.plans)
+    json["plans"].push_back(to_json(plan, wanted.device));
+  json["front"] = Json::array();
+  for (const Plan &plan : result.front)
+    json["front"].push_back({{"flags", flags(plan.split)},
+                             {"seconds", plan.time.total},
+                             {"memory", plan.memory.total}});
+  return json;
+}
+
+static void plan_with(const Options &options) {
+  SearchOptions wanted = wanted_of(options);
+  const SearchResult result = searched(options, wanted);
+  if (result.plans.empty())
+    refuse_memory(options, wanted.memory, result);
+  if (!options.output.empty()) {
+    const Plan &first = result.plans[0];
+    const BatonSplit split = for_batonc(first.split);
+    write_plan(options.output, options.model, split.compile_flags(),
+               split.train_flags(), first.time.total, first.memory.total);
+  }
+  if (!options.html.empty())
+    write_html(options, wanted, result);
+  if (!options.json) {
+    baton::print(to_text(options, wanted, result));
+    return;
+  }
+  baton::print(text_of(to_json(options, wanted, result)));
+}
+
 void plan::add_train_command(CLI::App &app) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand(
@@ -380,74 +466,6 @@ void plan::add_train_command(CLI::App &app) {
       return;
     }
     refuse_baton_flags(*options);
-    SearchOptions wanted;
-    wanted.decoder = read_decoder(options->model);
-    wanted.device = read_device(options->device);
-    wanted.framework = read_framework(options->framework);
-    wanted.devices = options->devices;
-    wanted.global_batch = options->global_batch;
-    wanted.sequence = options->sequence;
-    wanted.memory = options->memory > 0 ? options->memory * 1e9
-                                        : .95 * wanted.device.memory;
-    wanted.front = options->json || !options->html.empty();
-    if (!options->measured.empty())
-      wanted.slowness =
-          judge(read_measured_table(options->measured, usual_vocabulary),
-                options->measured, options->calibrate, wanted.device,
-                wanted.framework, std::nullopt)
-              .slowness;
-    wanted.wanted = options->top;
-    SearchResult result;
-    {
-      std::atomic<bool> stopped = false;
-      const Interruptible interruptible(stopped);
-      Progress progress("planning", options->quiet);
-      wanted.progress = [&](uint64_t done, uint64_t total,
-                            const std::string &best) {
-        progress.update(done, total, best);
-        check_interrupted();
-      };
-      result = search(wanted);
-      if (result.plans.empty() && !result.complete)
-        check_interrupted();
-    }
-    if (result.plans.empty())
-      refuse_memory(*options, wanted.memory, result);
-    if (!options->output.empty()) {
-      const Plan &first = result.plans[0];
-      const BatonSplit split = for_batonc(first.split);
-      write_plan(options->output, options->model, split.compile_flags(),
-                 split.train_flags(), first.time.total, first.memory.total);
-    }
-    if (!options->html.empty())
-      write_html(*options, wanted, result);
-    if (!options->json) {
-      baton::print(to_text(*options, wanted, result));
-      return;
-    }
-    Json json;
-    json["model"] = options->model;
-    json["parameters"] = wanted.decoder.parameters(options->sequence);
-    json["device"] = wanted.device.name;
-    json["framework"] = wanted.framework.name;
-    json["devices"] = options->devices;
-    json["global_batch"] = options->global_batch;
-    json["sequence"] = options->sequence;
-    json["slowness"] = {{"device", wanted.slowness.device},
-                        {"host", wanted.slowness.host},
-                        {"network", wanted.slowness.network}};
-    json["legal"] = result.legal;
-    json["fitting"] = result.fitting;
-    json["simulated"] = result.simulated;
-    json["complete"] = result.complete;
-    json["plans"] = Json::array();
-    for (const Plan &plan : result.plans)
-      json["plans"].push_back(to_json(plan, wanted.device));
-    json["front"] = Json::array();
-    for (const Plan &plan : result.front)
-      json["front"].push_back({{"flags", flags(plan.split)},
-                               {"seconds", plan.time.total},
-                               {"memory", plan.memory.total}});
-    baton::print(text_of(json));
+    plan_with(*options);
   });
 }
