@@ -309,8 +309,39 @@ static void write_html(const TrainOptions &options, const Device &device,
               bytes_text(double(most.second)) + ")");
 }
 
+static Json json_of(const TrainOptions &options,
+                    const BatonSearchOptions &wanted,
+                    const BatonSearchResult &result) {
+  Json json;
+  json["model"] = options.model;
+  json["parameters"] = wanted.decoder.parameters(options.sequence);
+  json["device"] = wanted.device.name;
+  json["framework"] = baton_framework;
+  json["devices"] = options.devices;
+  json["global_batch"] = options.global_batch;
+  json["sequence"] = options.sequence;
+  json["memory_limit"] = wanted.memory;
+  json["splits"] = result.splits;
+  json["too_large"] = result.too_large;
+  json["described"] = result.described;
+  json["fitting"] = result.fitting;
+  json["refusals"] = result.refusals;
+  json["complete"] = result.complete;
+  json["plans"] = Json::array();
+  for (const BatonPlan &plan : result.plans)
+    json["plans"].push_back(json_of(options, plan));
+  json["front"] = Json::array();
+  for (const BatonPlan &plan : result.front)
+    json["front"].push_back(
+        {{"flags", text_of(compile_flags(options, plan.split))},
+         {"seconds", plan.forecast.time.total},
+         {"memory", plan.forecast.memory.total()}});
+  return json;
+}
+
 void plan::plan_with_baton(const TrainOptions &options,
                            const std::string &batonc) {
+  check_plan_file(options.output);
   const bool here = options.device == this_machine;
   const unsigned workers =
       options.workers > 0 ? unsigned(options.workers)
@@ -384,29 +415,5 @@ void plan::plan_with_baton(const TrainOptions &options,
     baton::print(to_text(options, wanted.device, wanted.decoder, result));
     return;
   }
-  Json json;
-  json["model"] = options.model;
-  json["parameters"] = wanted.decoder.parameters(options.sequence);
-  json["device"] = wanted.device.name;
-  json["framework"] = baton_framework;
-  json["devices"] = options.devices;
-  json["global_batch"] = options.global_batch;
-  json["sequence"] = options.sequence;
-  json["memory_limit"] = wanted.memory;
-  json["splits"] = result.splits;
-  json["too_large"] = result.too_large;
-  json["described"] = result.described;
-  json["fitting"] = result.fitting;
-  json["refusals"] = result.refusals;
-  json["complete"] = result.complete;
-  json["plans"] = Json::array();
-  for (const BatonPlan &plan : result.plans)
-    json["plans"].push_back(json_of(options, plan));
-  json["front"] = Json::array();
-  for (const BatonPlan &plan : result.front)
-    json["front"].push_back(
-        {{"flags", text_of(compile_flags(options, plan.split))},
-         {"seconds", plan.forecast.time.total},
-         {"memory", plan.forecast.memory.total()}});
-  baton::print(text_of(json));
+  baton::print(text_of(json_of(options, wanted, result)));
 }

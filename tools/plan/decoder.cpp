@@ -49,6 +49,10 @@ Decoder plan::gpt_decoder(int64_t hidden, int64_t heads, int64_t layers,
 Decoder plan::read_decoder(const std::filesystem::path &path) {
   const std::filesystem::path file =
       std::filesystem::is_directory(path) ? path / "config.json" : path;
+  if (file.extension() == ".gguf" || file.extension() == ".mlir")
+    throw Error(file.string() +
+                ": plans read a config.json; give it, or the folder that "
+                "holds it");
   std::ifstream stream(file);
   if (!stream)
     throw Error(file.string() + ": cannot be read");

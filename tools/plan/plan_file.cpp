@@ -16,6 +16,11 @@ Json plan::flags_json(const Flags &flags) {
   return json;
 }
 
+void plan::check_plan_file(const std::filesystem::path &file) {
+  if (!file.empty())
+    const TemporaryFile gone(file);
+}
+
 void plan::write_plan(const std::filesystem::path &file,
                       const std::string &model, const Flags &compile,
                       const Flags &train, double seconds, double memory) {

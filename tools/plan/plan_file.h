@@ -15,6 +15,10 @@ namespace baton::plan {
 /// {"--mesh": "dp=2", "--sequence-parallel": true}
 nlohmann::ordered_json flags_json(const Flags &flags);
 
+/// Throws Error where no plan can be written to the file, before anybody has
+/// waited for one. Nothing for an empty name.
+void check_plan_file(const std::filesystem::path &file);
+
 /// Writes a plan as tools/batonc/plan_file.h reads it: flags of batonc, flags
 /// of its program's train, and what was foreseen. Throws Error, naming the
 /// file.

@@ -362,6 +362,7 @@ static Json to_json(const Options &options, const SearchOptions &wanted,
 }
 
 static void plan_with(const Options &options) {
+  check_plan_file(options.output);
   SearchOptions wanted = wanted_of(options);
   const SearchResult result = searched(options, wanted);
   if (result.plans.empty())
