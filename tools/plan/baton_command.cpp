@@ -96,8 +96,13 @@ static Described describe(const TrainOptions &options,
   }
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  described.metadata = Metadata::parse(text);
   stream.close();
+  Metadata metadata = Metadata::parse(text);
+  if (split.sequences * split.length > metadata.max_rows)
+    described.refusal = "a step of such a program has " +
+                        std::to_string(metadata.max_rows) + " rows at most";
+  else
+    described.metadata = std::move(metadata);
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
   return described;
