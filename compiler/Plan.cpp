@@ -219,8 +219,15 @@ static Error addOptimizer(mlir::ModuleOp module, const CompileOptions &options,
 
 /// Says of the module which ranks there are.
 static Error addMesh(mlir::ModuleOp module, const CompileOptions &options) {
-  // A plan of placements says which ranks it is for.
   if (auto own = module.getOps<dist::MeshOp>(); !own.empty()) {
+    const bool planned = llvm::any_of(
+        module.getOps<model::ProgramOp>(),
+        [](model::ProgramOp op) { return op->hasAttr(dist::kPlanned); });
+    if (!planned)
+      return createStringError(options.model +
+                               ": has a dist.mesh; --mesh says which ranks "
+                               "there are");
+    // A plan of placements says which ranks it is for.
     dist::MeshOp mesh = *own.begin();
     std::string stated, given;
     auto add = [](std::string &text, llvm::StringRef name, int64_t size) {
