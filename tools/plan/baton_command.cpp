@@ -143,7 +143,7 @@ rows(const std::vector<BatonPlan> &plans) {
          percent_text((time.exchanges + time.gradients) / time.total),
          fixed_text(double(split.global_batch() * split.length) / time.total,
                     0),
-         bytes_text(double(plans[at].forecast.memory.total()))});
+         bytes_text(double(plans[at].forecast.rank.bytes()))});
   }
   return rows;
 }
@@ -174,8 +174,8 @@ static Json json_of(const TrainOptions &options, const BatonPlan &plan) {
       {"pipeline", time.pipeline},       {"bubble", time.bubble},
       {"computation", time.computation}, {"exchanges", time.exchanges},
       {"gradients", time.gradients},     {"update", time.update}};
-  Json memory = {{"total", plan.forecast.memory.total()}};
-  for (const auto &[what, bytes] : plan.forecast.memory.parts)
+  Json memory = {{"total", plan.forecast.rank.bytes()}};
+  for (const auto &[what, bytes] : plan.forecast.rank.memory)
     memory[what] = bytes;
   json["memory"] = std::move(memory);
   return json;
@@ -222,7 +222,7 @@ static std::string to_text(const TrainOptions &options, const Device &device,
   for (const std::vector<std::string> &row : rows(result.plans))
     table.add(row);
   Table memory({1});
-  for (const auto &[what, bytes] : result.plans[0].forecast.memory.parts)
+  for (const auto &[what, bytes] : result.plans[0].forecast.rank.memory)
     memory.add({what, bytes_text(double(bytes))});
   return heading(options, device, decoder) + "\n\n" + table.text(0) +
          "\nThe first one's memory, of the rank that takes most\n" +
@@ -236,7 +236,7 @@ static void write_html(const TrainOptions &options, const Device &device,
   // Parts differ from plan to plan.
   std::vector<std::string> names;
   for (const BatonPlan &plan : result.plans)
-    for (const auto &[what, bytes] : plan.forecast.memory.parts)
+    for (const auto &[what, bytes] : plan.forecast.rank.memory)
       if (std::find(names.begin(), names.end(), what) == names.end())
         names.push_back(what);
   std::vector<Bar> times, memories;
@@ -251,7 +251,7 @@ static void write_html(const TrainOptions &options, const Device &device,
                      {busy - exchanges, exchanges, time.bubble, time.gradients,
                       time.update}});
     std::vector<double> sizes(names.size());
-    for (const auto &[what, bytes] : plan.forecast.memory.parts)
+    for (const auto &[what, bytes] : plan.forecast.rank.memory)
       sizes[size_t(std::find(names.begin(), names.end(), what) -
                    names.begin())] = double(bytes) / 1e9;
     memories.push_back({label, sizes});
@@ -267,11 +267,11 @@ static void write_html(const TrainOptions &options, const Device &device,
       {"What a rank holds", "", stacked_bars(names, memories, "GB")}};
   std::vector<Point> front;
   for (const BatonPlan &plan : result.front)
-    front.push_back({double(plan.forecast.memory.total()) / 1e9,
+    front.push_back({double(plan.forecast.rank.bytes()) / 1e9,
                      plan.forecast.time.total,
                      text_of(compile_flags(options, plan.split)) + ": " +
                          fixed_text(plan.forecast.time.total, 3) + " s, " +
-                         bytes_text(double(plan.forecast.memory.total())),
+                         bytes_text(double(plan.forecast.rank.bytes())),
                      false});
   if (front.size() > 1)
     sections.push_back({"Memory against time",
@@ -303,13 +303,13 @@ static void write_html(const TrainOptions &options, const Device &device,
                 std::to_string(most->second) + ", since: " + most->first);
   }
   const BatonPlan &least = *result.smallest;
-  const auto &parts = least.forecast.memory.parts;
+  const auto &parts = least.forecast.rank.memory;
   const auto most = *std::max_element(
       parts.begin(), parts.end(),
       [](const auto &a, const auto &b) { return a.second < b.second; });
   throw Error(begin + "the split that takes least (" +
               text_of(least.split.compile_flags()) + ") takes " +
-              bytes_text(double(least.forecast.memory.total())) +
+              bytes_text(double(least.forecast.rank.bytes())) +
               " of each, most of it " + most.first + " (" +
               bytes_text(double(most.second)) + ")");
 }
@@ -340,7 +340,7 @@ static Json json_of(const TrainOptions &options,
     json["front"].push_back(
         {{"flags", text_of(compile_flags(options, plan.split))},
          {"seconds", plan.forecast.time.total},
-         {"memory", plan.forecast.memory.total()}});
+         {"memory", plan.forecast.rank.bytes()}});
   return json;
 }
 
@@ -406,8 +406,7 @@ void plan::plan_with_baton(const TrainOptions &options,
   if (!options.output.empty())
     write_plan(options.output, options.model,
                compile_flags(options, first.split), first.split.train_flags(),
-               first.forecast.time.total,
-               double(first.forecast.memory.total()));
+               first.forecast.time.total, double(first.forecast.rank.bytes()));
   if (!options.html.empty()) {
     std::string picture;
     if (first.split.pipeline > 1)

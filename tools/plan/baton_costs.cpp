@@ -8,7 +8,6 @@
 #include "runtime/comm/mesh.h"
 #include "runtime/error.h"
 #include "runtime/execute/pipeline.h"
-#include "runtime/main/training_forecast.h"
 #include "runtime/train/step_costs.h"
 #include "tools/plan/byte_formula.h"
 #include "tools/plan/collectives.h"
@@ -18,13 +17,6 @@
 
 using namespace baton;
 using namespace baton::plan;
-
-uint64_t BatonMemory::total() const {
-  uint64_t sum = 0;
-  for (const auto &[what, bytes] : parts)
-    sum += bytes;
-  return sum;
-}
 
 /// Those that differ in places along some axes: ranks that are `stride` apart.
 static Group group_along(const Mesh &mesh,
@@ -225,7 +217,7 @@ BatonForecast plan::forecast(const Metadata &metadata, const BatonSplit &split,
                        [](const RankForecast &a, const RankForecast &b) {
                          return a.bytes() < b.bytes();
                        });
-  result.memory.parts = most->memory;
+  result.rank = *most;
   const ProgramCosts costs(metadata, split, device);
   try {
     if (const auto pipeline = Pipeline::parse(metadata.json))

@@ -10,12 +10,11 @@
 #define BATON_TOOLS_PLAN_BATON_COSTS_H
 
 #include "runtime/execute/metadata.h"
+#include "runtime/main/training_forecast.h"
 #include "tools/plan/baton_split.h"
 #include "tools/plan/device.h"
 
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace baton::plan {
 
@@ -35,16 +34,10 @@ struct BatonTime {
   double rate = 0;
 };
 
-/// Of the rank that takes most, in bytes: what for, as `train --dry-run` tells
-/// it.
-struct BatonMemory {
-  std::vector<std::pair<std::string, uint64_t>> parts;
-  uint64_t total() const;
-};
-
 struct BatonForecast {
   BatonTime time;
-  BatonMemory memory;
+  /// The rank that takes most memory.
+  RankForecast rank;
   /// The pipeline's, if it was wanted and there is one: SVG.
   std::string picture;
 };

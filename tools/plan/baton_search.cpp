@@ -54,7 +54,7 @@ static std::string summary(const BatonSearchResult &result) {
 
 static std::vector<BatonPlan> front(std::vector<BatonPlan> plans) {
   auto key = [](const BatonPlan &plan) {
-    return std::tuple(plan.forecast.memory.total(), plan.forecast.time.total,
+    return std::tuple(plan.forecast.rank.bytes(), plan.forecast.time.total,
                       text_of(plan.split.compile_flags()));
   };
   std::sort(
@@ -106,13 +106,13 @@ BatonSearchResult plan::search(const BatonSearchOptions &options) {
     BatonPlan plan{candidate.split,
                    forecast(*described.metadata, candidate.split,
                             options.device, options.workers)};
-    const double memory = double(plan.forecast.memory.total());
+    const double memory = double(plan.forecast.rank.bytes());
     if (plan.forecast.time.total < candidate.bound ||
         memory < bytes_at_least(options.decoder, plan.split, options.states))
       throw std::logic_error(text_of(plan.split.compile_flags()) +
                              ": its forecast is below its bound");
     if (!result.smallest ||
-        memory < double(result.smallest->forecast.memory.total()))
+        memory < double(result.smallest->forecast.rank.bytes()))
       result.smallest = plan;
     if (memory > options.memory)
       continue;

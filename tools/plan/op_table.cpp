@@ -3,6 +3,7 @@
 #include "tools/plan/op_table.h"
 
 #include "runtime/error.h"
+#include "tools/plan/grid.h"
 
 #include <algorithm>
 #include <cmath>
@@ -100,32 +101,12 @@ double OpTable::seconds(const std::vector<double> &sizes,
                 " sizes are given for " + std::to_string(own_axes.size()) +
                 " axes");
   std::vector<double> inside = sizes;
-  // Of each axis: the point at or below, and how far it is to the next one.
-  std::vector<size_t> below(sizes.size());
-  std::vector<double> part(sizes.size());
+  std::vector<const std::vector<double> *> axes;
   for (size_t axis = 0; axis < sizes.size(); ++axis) {
     const std::vector<double> &values = own_axes[axis].values;
     inside[axis] = std::clamp(sizes[axis], values.front(), values.back());
-    const auto above =
-        std::upper_bound(values.begin(), values.end(), inside[axis]);
-    below[axis] = size_t(above - values.begin()) - 1;
-    if (above != values.end())
-      part[axis] =
-          (inside[axis] - values[below[axis]]) / (*above - values[below[axis]]);
+    axes.push_back(&values);
   }
-  double sum = 0;
-  for (size_t corner = 0; corner < size_t(1) << sizes.size(); ++corner) {
-    double weight = 1;
-    size_t place = 0;
-    for (size_t axis = 0; axis < sizes.size(); ++axis) {
-      const bool upper = (corner >> axis) & 1;
-      weight *= upper ? part[axis] : 1 - part[axis];
-      // There is nothing above the last point, and no weight either.
-      place = place * own_axes[axis].values.size() +
-              std::min(below[axis] + upper, own_axes[axis].values.size() - 1);
-    }
-    if (weight > 0)
-      sum += weight * own_seconds[place];
-  }
+  const double sum = interpolate(axes, own_seconds, inside);
   return inside == sizes ? sum : sum * bound(sizes) / bound(inside);
 }

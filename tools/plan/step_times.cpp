@@ -3,6 +3,7 @@
 #include "tools/plan/step_times.h"
 
 #include "runtime/error.h"
+#include "tools/plan/grid.h"
 
 #include <nlohmann/json.hpp>
 
@@ -75,38 +76,10 @@ void MeasuredStepTimes::check(const std::string &name) {
   shortest = *std::min_element(times.begin(), times.end());
 }
 
-/// Piecewise linear along each axis.
 double MeasuredStepTimes::at(double outputs, double rows,
                              double context) const {
-  const double wanted[] = {outputs, rows, context};
-  size_t below[3];
-  double part[3];
-  for (int axis = 0; axis < 3; ++axis) {
-    const std::vector<double> &points = axes[axis];
-    below[axis] = 0;
-    part[axis] = 0;
-    if (points.size() == 1)
-      continue;
-    const auto above =
-        std::upper_bound(points.begin() + 1, points.end() - 1, wanted[axis]);
-    below[axis] = size_t(above - points.begin()) - 1;
-    const double low = points[below[axis]], high = points[below[axis] + 1];
-    part[axis] = (wanted[axis] - low) / (high - low);
-  }
-  double sum = 0;
-  for (int corner = 0; corner < 8; ++corner) {
-    double weight = 1;
-    size_t place = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-      const bool high = corner >> axis & 1;
-      weight *= high ? part[axis] : 1 - part[axis];
-      place = place * axes[axis].size() +
-              std::min(below[axis] + high, axes[axis].size() - 1);
-    }
-    if (weight != 0)
-      sum += weight * times[place];
-  }
-  return sum;
+  return interpolate({&axes[0], &axes[1], &axes[2]}, times,
+                     {outputs, rows, context});
 }
 
 double MeasuredStepTimes::seconds(const StepShape &shape) const {

@@ -11,9 +11,9 @@
 using namespace baton;
 using namespace baton::plan;
 
-// What training steps reach of what is measured (docs/planning.md says of
-// which): products of multiply-adds, attention's of the same, and what only
-// moves bytes of the bandwidth.
+// What training steps reach of what is measured: products of multiply-adds, as
+// steps did (docs/measurements/2026-11-29-plan-train.md); attention's of the
+// same and bytes of the bandwidth are assumed.
 static constexpr double products_reach = 0.7, attention_reach = 0.25,
                         streams_reach = 0.6;
 
