@@ -9,9 +9,11 @@ import argparse
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import time
+import xml.etree.ElementTree as ElementTree
 
 import programs
 from programs import expect, run
@@ -59,6 +61,18 @@ def planted(device, path, change):
     return path
 
 
+def pictures(page):
+    """Elements of a page's pictures; the page needs no other file."""
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    expect("http:" not in text.replace("http://www.w3.org/2000/svg", ""), f"{page} needs more than itself")
+    return [list(ElementTree.fromstring(picture).iter()) for picture in re.findall(r"<svg.*?</svg>", text, re.S)], text
+
+
+def titles(picture):
+    return [element.text for element in picture if element.tag.endswith("title")]
+
+
 def scaled(factor):
     """All times, so many times as long."""
     def change(device):
@@ -71,10 +85,14 @@ def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
     here = path("here.json")
     calibrate = [arguments.batonc, "calibrate", "--quick", "--rounds=1", "--dtype=bf16", "--quiet"]
-    run([*calibrate, "-o", here])
+    run([*calibrate, "-o", here, "--html", path("here.html")])
     with open(here, encoding="utf-8") as file:
         device = json.load(file)
     check_file(device)
+    (linears,), text = pictures(path("here.html"))
+    sizes, = (table["seconds"] for table in device["tables"] if table["op"] == "linear")
+    expect(len(titles(linears)) == len(sizes) + 1, f"{len(titles(linears))} points of {len(sizes)} linears and a peak")
+    expect(text.count("<table>") == 1 + len(device["tables"]), "a table of the device is on no page")
 
     # What was measured is planned with.
     with open(path("config.json"), "w", encoding="utf-8") as file:
@@ -86,6 +104,11 @@ def test(arguments, scratch):
     expect(seconds(slow) > 2 * seconds(here), "plan train does not read tables")
     decode = [arguments.batonc, "plan", "decode", "--model", path("config.json"), "--dtype=bf16", "--positions", 64, "--json", "--device"]
     (one, many) = json.loads(run([*decode, here, "--rows=1,64"]).stdout)["steps"]
+    run([*decode, here, "--rows=1,64", "--html", path("decode.html")])
+    (bars,), text = pictures(path("decode.html"))
+    wanted = {part["part"] for part in one["parts"]}
+    expect({title.rsplit(" ", 2)[0] for title in titles(bars)} == wanted, f"bars of {titles(bars)}")
+    expect(all(f"{each['seconds'] * 1e6:.1f}" in text for each in (one, many)), "a step's time is on no page")
     (slow_one,) = json.loads(run([*decode, slow, "--rows=1"]).stdout)["steps"]
     expect(abs(slow_one["seconds"] / one["seconds"] - 1e4) < 1, f"{slow_one['seconds']} and {one['seconds']}")
     tables = {(table["op"], table["type"]): table for table in device["tables"]}
@@ -103,7 +126,10 @@ def test(arguments, scratch):
 
     # As fast as the file, slower, and faster.
     sweep = [arguments.batonc, "sweep", "--rounds=1", "--quiet", "--tolerance=100"]
-    found = json.loads(run([*sweep, here, "--json"]).stdout)
+    found = json.loads(run([*sweep, here, "--json", "--html", path("sweep.html")]).stdout)
+    (bars,), text = pictures(path("sweep.html"))
+    expect(len(titles(bars)) == len(found["indicators"])
+           and all(each["indicator"] in text for each in found["indicators"]), f"bars of {titles(bars)}")
     names = [each["indicator"] for each in found["indicators"]]
     expect(names[:2] == ["multiply-add peak", "memory, read"] and "linear bf16, 1 row" in names
            and "attention f32, 64 rows" in names and "exchange all to all" in names, names)
@@ -154,4 +180,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     arguments = parser.parse_args()
-    programs.main(lambda scratch: test(arguments, scratch))
+    programs.main(lambda scratch: test(arguments, scratch), all_cores=True)

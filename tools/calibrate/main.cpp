@@ -12,6 +12,7 @@
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "tools/calibrate/calibration.h"
+#include "tools/calibrate/pages.h"
 #include "tools/calibrate/sweep.h"
 #include "tools/command/child.h"
 #include "tools/command/command.h"
@@ -91,7 +92,7 @@ static int run_calibrate(int argc, char **argv) {
                "batonc calibrate"};
   app.footer(calibrate_footer);
   CalibrationOptions options;
-  std::string output, target = "cpu";
+  std::string output, html, target = "cpu";
   app.add_option("-o", output, "where the device file goes")
       ->type_name("FILE.json")
       ->required();
@@ -114,6 +115,8 @@ static int run_calibrate(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--target", target, "the machine that is measured: cpu")
       ->type_name("TARGET");
+  app.add_option("--html", html, "a page with what was measured, too")
+      ->type_name("FILE");
   app.add_flag("--quick", options.quick, "fewer sizes");
   app.add_flag("--quiet", options.quiet, "nothing but errors");
   // Said by batonc.
@@ -133,6 +136,8 @@ static int run_calibrate(int argc, char **argv) {
     const std::string text = device_json(options, calibration).dump(1) + "\n";
     file.write(text.data(), text.size(), 0);
     file.publish();
+    if (!html.empty())
+      write_device_page(html, plan::read_device(fs::absolute(output)));
     if (!options.quiet)
       std::fprintf(stderr, "%s: %zu points of this machine, %lld rounds\n",
                    output.c_str(), calibration.points.size(),
@@ -178,7 +183,7 @@ static int run_sweep(int argc, char **argv) {
                "become slower than its device file says.",
                "batonc sweep"};
   app.footer(sweep_footer);
-  std::string file, tolerance_text = "10%", batonc;
+  std::string file, tolerance_text = "10%", html, batonc;
   int64_t rounds = 3;
   bool json = false, quiet = false;
   app.add_option("DEVICE", file, "a file that batonc calibrate has written")
@@ -192,6 +197,7 @@ static int run_sweep(int argc, char **argv) {
       ->type_name("N")
       ->check(CLI::Range(int64_t(1), int64_t(100)))
       ->capture_default_str();
+  app.add_option("--html", html, "a page with bars, too")->type_name("FILE");
   app.add_flag("--json", json, "print JSON");
   app.add_flag("--quiet", quiet, "no progress");
   // Said by batonc.
@@ -209,6 +215,8 @@ static int run_sweep(int argc, char **argv) {
     const ScratchFolder folder(scratch_path(""));
     const std::vector<Indicator> indicators =
         compare(device, options, measure(options, folder.path, stopped));
+    if (!html.empty())
+      write_sweep_page(html, device, indicators, tolerance);
     for (const Indicator &one : indicators)
       slower += one.verdict(tolerance) == Indicator::Verdict::slower;
     if (json) {

@@ -274,11 +274,12 @@ static void write_html(const TrainOptions &options, const Device &device,
                          bytes_text(double(plan.forecast.rank.bytes())),
                      false});
   if (front.size() > 1)
-    sections.push_back({"Memory against time",
-                        "Of the plans that batonc was asked for, those than "
-                        "which no other takes both less memory and less time. "
-                        "Point at one for its flags.",
-                        scatter(front, "GB of a rank", "seconds", false)});
+    sections.push_back(
+        {"Memory against time",
+         "Of the plans that batonc was asked for, those than "
+         "which no other takes both less memory and less time. "
+         "Point at one for its flags.",
+         scatter(front, "GB of a rank", "seconds", Axes::linear)});
   if (!picture.empty())
     sections.push_back({"The first plan's pipeline", "",
                         "<div class=\"wide\">" + picture + "</div>\n"});

@@ -6,7 +6,9 @@
 #include "runtime/main/table.h"
 #include "tools/plan/decode_step.h"
 #include "tools/plan/measured_ops.h"
+#include "tools/plan/page.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -16,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct Options {
-  std::string model, device, type = "f32";
+  std::string model, device, type = "f32", html;
   std::vector<int64_t> rows = {1};
   int64_t positions = 512;
   bool batched = false, json = false;
@@ -61,6 +63,45 @@ static Json to_json(const DecodeStep &step,
           {"seconds", seconds(parts)}, {"parts", std::move(list)}};
 }
 
+namespace {
+struct TimedStep {
+  DecodeStep step;
+  std::vector<StepPart> parts;
+};
+} // namespace
+
+/// Bars have what an op takes in all, for all of a model's layers.
+static void write_html(const Options &options, const Device &device,
+                       const std::vector<TimedStep> &steps) {
+  std::vector<std::string> names;
+  for (const TimedStep &timed : steps)
+    for (const StepPart &part : timed.parts)
+      if (std::find(names.begin(), names.end(), part.name) == names.end())
+        names.push_back(part.name);
+  std::vector<Bar> bars;
+  std::vector<std::vector<std::string>> rows = {
+      {"rows", "positions", "weights", "us", "us a row"}};
+  for (const TimedStep &timed : steps) {
+    Bar bar{std::to_string(timed.step.rows) +
+                (timed.step.rows == 1 ? " row" : " rows"),
+            std::vector<double>(names.size())};
+    for (const StepPart &part : timed.parts)
+      bar.parts[size_t(std::find(names.begin(), names.end(), part.name) -
+                       names.begin())] += part.seconds * part.times * 1e6;
+    bars.push_back(std::move(bar));
+    const double total = seconds(timed.parts) * 1e6;
+    rows.push_back({std::to_string(timed.step.rows),
+                    std::to_string(timed.step.positions), timed.step.type,
+                    fixed_text(total, 1),
+                    fixed_text(total / double(timed.step.rows), 1)});
+  }
+  write_page(options.html, "batonc plan decode --model " + options.model,
+             {{"Steps", "", html_table(rows)},
+              {"What a step takes", "Point at a part for its op.",
+               stacked_bars(names, bars, "us")},
+              {"Facts", device.source, ""}});
+}
+
 void plan::add_decode_command(CLI::App &app) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand(
@@ -102,6 +143,10 @@ void plan::add_decode_command(CLI::App &app) {
                    "type of linear weights, as batonc's")
       ->type_name("TYPE")
       ->capture_default_str();
+  command
+      ->add_option("--html", options->html,
+                   "a page with bars of each step's ops, too")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
     const Decoder decoder = read_decoder(options->model);
@@ -109,6 +154,7 @@ void plan::add_decode_command(CLI::App &app) {
     weight_bytes(options->type); // Refuses what is no type.
     Json list = Json::array();
     std::string text;
+    std::vector<TimedStep> steps;
     for (int64_t rows : options->rows) {
       DecodeStep step;
       step.rows = rows;
@@ -120,7 +166,10 @@ void plan::add_decode_command(CLI::App &app) {
       const std::vector<StepPart> parts = decode_step(decoder, device, step);
       list.push_back(to_json(step, parts));
       text += (text.empty() ? "" : "\n") + to_text(step, parts);
+      steps.push_back({step, parts});
     }
+    if (!options->html.empty())
+      write_html(*options, device, steps);
     print(options->json
               ? text_of({{"steps", std::move(list)}, {"source", device.source}})
               : text + device.source + "\n");

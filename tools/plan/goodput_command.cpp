@@ -7,10 +7,12 @@
 #include "runtime/main/table.h"
 #include "tools/plan/facts.h"
 #include "tools/plan/goodput.h"
+#include "tools/plan/page.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 using namespace baton;
@@ -19,7 +21,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct Options {
-  std::string cluster;
+  std::string cluster, html;
   bool best_spares = false, best_interval = false, json = false;
 };
 } // namespace
@@ -58,6 +60,49 @@ static Cluster read_cluster(const std::string &file) {
   return cluster;
 }
 
+/// Where all trays' time goes, and how it would with other spares and
+/// intervals.
+static void write_html(const Options &options, const Cluster &cluster,
+                       const Goodput &result) {
+  const std::string bars = stacked_bars(
+      {"kept work", "lost to failures", "a zone blocked", "spare or left over"},
+      {{"all trays",
+        {100 * result.total,
+         100 * result.working * result.open * (1 - result.kept),
+         100 * result.working * (1 - result.open),
+         100 * (1 - result.working)}}},
+      "%");
+  auto point = [&](const Cluster &other, double x, const std::string &label) {
+    const double percent = 100 * goodput(other).total;
+    return Point{x, percent, label + ": " + fixed_text(percent, 2) + " %",
+                 other.spare_blocks == cluster.spare_blocks &&
+                     other.interval == cluster.interval};
+  };
+  std::vector<Point> spares, intervals;
+  // Few of many, with the cluster's own.
+  const int64_t step = std::max<int64_t>(cluster.blocks / 64, 1);
+  for (int64_t count = cluster.spare_blocks % step; count < cluster.blocks;
+       count += step) {
+    Cluster other = cluster;
+    other.spare_blocks = count;
+    spares.push_back(
+        point(other, double(count), std::to_string(count) + " spare blocks"));
+  }
+  for (int eighth = -32; eighth <= 32; eighth += 2) {
+    Cluster other = cluster;
+    other.interval *= std::exp2(eighth / 8.);
+    intervals.push_back(point(other, std::log10(other.interval),
+                              fixed_text(other.interval, 0) + " s"));
+  }
+  write_page(options.html, "batonc plan goodput " + options.cluster,
+             {{"What becomes of all trays' time", "", bars},
+              {"Spare blocks of a zone", "",
+               scatter(spares, "spare blocks", "% kept work", Axes::linear)},
+              {"Time between checkpoints", "",
+               scatter(intervals, "decimal logarithm of seconds", "% kept work",
+                       Axes::linear)}});
+}
+
 void plan::add_goodput_command(CLI::App &app) {
   auto options = std::make_shared<Options>();
   CLI::App *command = app.add_subcommand(
@@ -75,6 +120,10 @@ void plan::add_goodput_command(CLI::App &app) {
                     "with as many spare blocks as give most");
   command->add_flag("--best-interval", options->best_interval,
                     "with checkpoints as often as gives most");
+  command
+      ->add_option("--html", options->html,
+                   "a page with other spares and intervals, too")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
     Cluster cluster = read_cluster(options->cluster);
@@ -95,6 +144,8 @@ void plan::add_goodput_command(CLI::App &app) {
     if (result.working == 0)
       throw Error(options->cluster + ": no group of blocks is left beside the "
                                      "spare ones");
+    if (!options->html.empty())
+      write_html(*options, cluster, result);
     const double spare = double(cluster.spare_blocks) / double(cluster.blocks);
     const double idle = 1 - result.working * double(cluster.trays) /
                                 double(cluster.trays - cluster.spare_trays);

@@ -155,7 +155,7 @@ static void write_html(const Options &options, const Device &device,
       options.html, "batonc plan judge " + options.table,
       {{"Predicted and measured",
         "The row that calibrates is the large point: " + summary(judgement),
-        scatter(points, "measured ms", "predicted ms", true)},
+        scatter(points, "measured ms", "predicted ms", Axes::compared)},
        {"Facts", device.source + " " + framework.source, ""}});
 }
 

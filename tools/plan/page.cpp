@@ -73,7 +73,7 @@ static std::string svg(double width, double height, const std::string &inside) {
 std::string plan::stacked_bars(const std::vector<std::string> &parts,
                                const std::vector<Bar> &bars,
                                const std::string &unit) {
-  constexpr double left = 220, wide = 560, row = 24, top = 28;
+  constexpr double left = 220, wide = 560, row = 24, line = 18;
   double most = 0;
   for (const Bar &bar : bars) {
     double sum = 0;
@@ -82,14 +82,18 @@ std::string plan::stacked_bars(const std::vector<std::string> &parts,
     most = std::max(most, sum);
   }
   std::string inside;
-  double at = left;
+  double at = left, top = 28;
   for (size_t part = 0; part < parts.size(); ++part) {
-    inside += "<rect x=\"" + number(at) +
-              "\" y=\"6\" width=\"12\" "
-              "height=\"12\" fill=\"" +
+    const double size = 30 + 7.5 * double(parts[part].size());
+    if (at > left && at + size > left + wide + 100) {
+      at = left;
+      top += line;
+    }
+    inside += "<rect x=\"" + number(at) + "\" y=\"" + number(top - 22) +
+              "\" width=\"12\" height=\"12\" fill=\"" +
               colours[part % colours.size()] + "\"/>\n" +
-              svg_text(at + 16, 16, parts[part]);
-    at += 30 + 7.5 * double(parts[part].size());
+              svg_text(at + 16, top - 12, parts[part]);
+    at += size;
   }
   for (size_t bar = 0; bar < bars.size(); ++bar) {
     const double y = top + row * double(bar);
@@ -113,8 +117,9 @@ std::string plan::stacked_bars(const std::vector<std::string> &parts,
 
 std::string plan::scatter(const std::vector<Point> &points,
                           const std::string &x, const std::string &y,
-                          bool logarithmic) {
+                          Axes axes) {
   constexpr double left = 70, top = 12, size = 400, bottom = 46;
+  const bool logarithmic = axes != Axes::linear;
   auto scaled = [&](double value) {
     return logarithmic ? std::log10(value) : value;
   };
@@ -125,8 +130,7 @@ std::string plan::scatter(const std::vector<Point> &points,
       low[axis] = std::min(low[axis], value);
       high[axis] = std::max(high[axis], value);
     }
-  // The same axes where both are compared.
-  if (logarithmic) {
+  if (axes == Axes::compared) {
     low.fill(std::min(low[0], low[1]));
     high.fill(std::max(high[0], high[1]));
   }
@@ -158,9 +162,9 @@ std::string plan::scatter(const std::vector<Point> &points,
   inside += "<text transform=\"translate(14 " + number(top + size / 2) +
             ") rotate(-90)\" text-anchor=\"middle\">" + escaped(y) +
             "</text>\n";
-  if (logarithmic)
+  if (axes == Axes::compared)
     inside += svg_line(left, top + size, left + size, top, "#999");
-  if (!logarithmic)
+  if (axes == Axes::linear)
     for (size_t at = 1; at < points.size(); ++at)
       inside +=
           svg_line(place(points[at - 1].x, 0), place(points[at - 1].y, 1),

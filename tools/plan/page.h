@@ -26,10 +26,17 @@ struct Point {
   bool marked = false;
 };
 
-/// Points above 0. With `logarithmic` axes there is a line where both are
-/// equal; without, points are joined in their order.
+enum class Axes {
+  /// Points are joined in their order.
+  linear,
+  /// Logarithmic. Values are above 0.
+  logarithmic,
+  /// Logarithmic, and the same, with a line where both are equal.
+  compared,
+};
+
 std::string scatter(const std::vector<Point> &points, const std::string &x,
-                    const std::string &y, bool logarithmic);
+                    const std::string &y, Axes axes);
 
 /// The first row has the names of the columns.
 std::string html_table(const std::vector<std::vector<std::string>> &rows);

@@ -4,11 +4,14 @@
 
 #include "runtime/error.h"
 #include "runtime/main/output.h"
+#include "tools/plan/page.h"
 #include "tools/plan/scaling_law.h"
 
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 using namespace baton;
@@ -18,9 +21,16 @@ using Json = nlohmann::ordered_json;
 namespace {
 struct Options {
   double operations = 0, unique = 0, rate = 0;
-  std::string law = "chinchilla-refit", answers;
+  std::string law = "chinchilla-refit", answers, html;
   double questions = 0, answer_tokens = 1000, most_answers = 1000;
   bool json = false;
+};
+
+struct Answer {
+  Json json;
+  Allocation best;
+  /// With as many parameters, and the tokens that are left of all operations.
+  std::function<double(double)> loss;
 };
 } // namespace
 
@@ -47,42 +57,102 @@ static Json to_json(const Allocation &allocation) {
           {"loss", allocation.loss}};
 }
 
-static Json answer(const Options &options) {
-  Json json;
+static std::function<double(double)> loss_of(const Options &options,
+                                             const ScalingLaw &law) {
+  return [&options, law](double parameters) {
+    return law.loss(parameters, options.operations / 6 / parameters);
+  };
+}
+
+static Answer answer(const Options &options) {
+  Answer result;
+  Json &json = result.json;
+  Allocation &allocation = result.best;
   json["operations"] = options.operations;
   if (!options.answers.empty()) {
-    const AnswerPlan plan = train_to_test(
-        read_answer_law(options.answers), options.operations, options.questions,
-        options.answer_tokens, options.most_answers);
+    const AnswerLaw law = read_answer_law(options.answers);
+    const AnswerPlan plan =
+        train_to_test(law, options.operations, options.questions,
+                      options.answer_tokens, options.most_answers);
     if (plan.solved == 0)
       throw Error(options.answers + ": no question is solved: answering takes "
                                     "all operations, or the law has no hope");
     json["law"] = options.answers;
-    json.update(to_json(plan.allocation));
+    allocation = plan.allocation;
+    json.update(to_json(allocation));
     json["answers"] = plan.answers;
     json["solved"] = plan.solved;
+    result.loss = [&options, law, plan](double parameters) {
+      const double tokens = tokens_beside_answers(
+          options.operations, parameters, options.questions,
+          options.answer_tokens, plan.answers);
+      return tokens > 1 ? law.law.loss(parameters, tokens) : INFINITY;
+    };
   } else if (options.unique > 0) {
-    const Allocation allocation =
-        constrained_optimum(options.operations, options.unique);
+    allocation = constrained_optimum(options.operations, options.unique);
     json["law"] = "data-constrained";
     json.update(to_json(allocation));
     json["unique_tokens"] = options.unique;
     json["epochs"] = std::max(1.0, allocation.tokens / options.unique);
     json["worth_tokens"] = effective_tokens(allocation.tokens, options.unique);
+    result.loss = [&options](double parameters) {
+      return constrained_loss(parameters, options.operations / 6 / parameters,
+                              options.unique);
+    };
   } else {
     json["law"] = options.law;
-    const Allocation allocation =
-        options.law == "kaplan" ? kaplan_optimum(options.operations)
-        : options.law == "chinchilla"
-            ? optimum(chinchilla_printed(), options.operations)
-            : optimum(chinchilla_refitted(), options.operations);
+    const bool kaplan = options.law == "kaplan";
+    const ScalingLaw law = options.law == "chinchilla" ? chinchilla_printed()
+                                                       : chinchilla_refitted();
+    allocation = kaplan ? kaplan_optimum(options.operations)
+                        : optimum(law, options.operations);
     json.update(to_json(allocation));
-    if (options.law == "kaplan")
+    if (kaplan)
       json["critical_batch_tokens"] = kaplan_critical_batch(allocation.loss);
+    result.loss = loss_of(options, law);
+    if (kaplan)
+      result.loss = [&options](double parameters) {
+        return kaplan_loss(parameters, options.operations / 6 / parameters);
+      };
   }
   if (options.rate > 0)
     json["days"] = options.operations / options.rate / 86400;
-  return json;
+  return result;
+}
+
+static std::string short_text(const Json &value) {
+  if (!value.is_number())
+    return value.get<std::string>();
+  char number[32];
+  std::snprintf(number, sizeof number, "%.4g", value.get<double>());
+  return number;
+}
+
+/// What is best, and what other sizes lose for as many operations.
+static void write_html(const Options &options, const Answer &answer) {
+  std::vector<std::vector<std::string>> rows = {{"", ""}};
+  for (const auto &[key, value] : answer.json.items())
+    rows.push_back({key, short_text(value)});
+  std::vector<Point> points;
+  for (int step = -16; step <= 16; ++step) {
+    const double parameters =
+        answer.best.parameters * std::exp2(double(step) / 4);
+    const double loss = step ? answer.loss(parameters) : answer.best.loss;
+    if (std::isfinite(loss))
+      points.push_back(
+          {std::log10(parameters), loss,
+           short_text(parameters) + " parameters: loss " + short_text(loss),
+           step == 0});
+  }
+  write_page(
+      options.html,
+      "batonc plan scale --flops " + short_text(options.operations),
+      {{"The best size", "", html_table(rows)},
+       {"Other sizes, for as many operations",
+        "Smaller models see more tokens, larger ones fewer. Point at one "
+        "for its numbers.",
+        scatter(points, "decimal logarithm of parameters", "loss",
+                Axes::linear)}});
 }
 
 void plan::add_scale_command(CLI::App &app) {
@@ -156,21 +226,23 @@ void plan::add_scale_command(CLI::App &app) {
                    "has them as operations_per_second")
       ->type_name("N")
       ->check(numbers(1, 1e30));
+  command
+      ->add_option("--html", options->html,
+                   "a page with the losses of other sizes, too")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
-    const Json json = answer(*options);
+    const Answer result = answer(*options);
+    if (!options->html.empty())
+      write_html(*options, result);
     if (options->json) {
-      print(text_of(json));
+      print(text_of(result.json));
       return;
     }
     std::string text;
-    for (const auto &[key, value] : json.items()) {
-      char number[32];
-      if (value.is_number())
-        std::snprintf(number, sizeof number, "%.4g", value.get<double>());
-      text += key + std::string(23 - key.size(), ' ') +
-              (value.is_number() ? number : value.get<std::string>()) + "\n";
-    }
+    for (const auto &[key, value] : result.json.items())
+      text +=
+          key + std::string(23 - key.size(), ' ') + short_text(value) + "\n";
     print(text);
   });
 }

@@ -36,11 +36,14 @@ Allocation plan::optimum(const ScalingLaw &law, double operations) {
   return best;
 }
 
-Allocation plan::kaplan_optimum(double operations) {
+double plan::kaplan_loss(double parameters, double tokens) {
   constexpr double Nc = 8.8e13, Dc = 5.4e13, aN = .076, aD = .095;
+  return std::pow(std::pow(Nc / parameters, aN / aD) + Dc / tokens, aD);
+}
+
+Allocation plan::kaplan_optimum(double operations) {
   auto loss = [&](double parameters) {
-    const double tokens = operations / 6 / parameters;
-    return std::pow(std::pow(Nc / parameters, aN / aD) + Dc / tokens, aD);
+    return kaplan_loss(parameters, operations / 6 / parameters);
   };
   Allocation best;
   best.parameters =
@@ -70,7 +73,7 @@ double plan::effective_parameters(double parameters, double best) {
   return worn(parameters, best, 5.31);
 }
 
-Allocation plan::constrained_optimum(double operations, double unique) {
+double plan::constrained_loss(double parameters, double tokens, double unique) {
   const ScalingLaw law = data_constrained();
   // The size that is best for the different tokens, seen once.
   const double both = law.alpha + law.beta;
@@ -78,9 +81,13 @@ Allocation plan::constrained_optimum(double operations, double unique) {
       std::pow(law.alpha * law.A / (law.beta * law.B), 1 / both);
   const double best_size = std::pow(ratio, both / law.alpha) *
                            std::pow(unique, law.beta / law.alpha);
+  return law.loss(effective_parameters(parameters, best_size),
+                  effective_tokens(tokens, unique));
+}
+
+Allocation plan::constrained_optimum(double operations, double unique) {
   auto loss = [&](double parameters) {
-    return law.loss(effective_parameters(parameters, best_size),
-                    effective_tokens(operations / 6 / parameters, unique));
+    return constrained_loss(parameters, operations / 6 / parameters, unique);
   };
   Allocation best;
   best.parameters =
@@ -109,6 +116,13 @@ double plan::pass_at(double k, double a, double b) {
                      std::lgamma(b) + std::lgamma(a + b));
 }
 
+double plan::tokens_beside_answers(double operations, double parameters,
+                                   double questions, double answer_tokens,
+                                   double answers) {
+  const double asked = 2 * questions * answer_tokens * answers;
+  return (operations - asked * parameters) / (6 * parameters);
+}
+
 AnswerPlan plan::train_to_test(const AnswerLaw &law, double operations,
                                double questions, double answer_tokens,
                                double most) {
@@ -118,7 +132,8 @@ AnswerPlan plan::train_to_test(const AnswerLaw &law, double operations,
     const double asked = 2 * questions * answer_tokens * k;
     // Below this there is nothing to answer with, above nothing to train with.
     auto tokens = [&](double parameters) {
-      return (operations - asked * parameters) / (6 * parameters);
+      return tokens_beside_answers(operations, parameters, questions,
+                                   answer_tokens, k);
     };
     const double largest =
         std::min(operations / 6, asked > 0 ? operations / asked : operations);

@@ -30,8 +30,8 @@ struct Allocation {
 /// The least loss for so many operations, in closed form.
 Allocation optimum(const ScalingLaw &law, double operations);
 
-/// Kaplan et al. (2020): the least of (Nc / N)^(aN / aD) + Dc / D, to the power
-/// of aD.
+/// Kaplan et al. (2020): (Nc / N)^(aN / aD) + Dc / D, to the power of aD.
+double kaplan_loss(double parameters, double tokens);
 Allocation kaplan_optimum(double operations);
 /// Tokens of a batch above which more of them save few steps.
 double kaplan_critical_batch(double loss);
@@ -41,7 +41,8 @@ double kaplan_critical_batch(double loss);
 double effective_tokens(double tokens, double unique);
 /// Likewise parameters beyond those that are best for the different tokens.
 double effective_parameters(double parameters, double best);
-/// The least loss where only so many tokens are different.
+/// The loss where only so many tokens are different.
+double constrained_loss(double parameters, double tokens, double unique);
 Allocation constrained_optimum(double operations, double unique);
 
 /// Answers to questions, several for each of which one has to be right. The
@@ -59,6 +60,12 @@ AnswerLaw read_answer_law(const std::string &file);
 
 /// The chance that one of k answers is right, of Beta(a, b).
 double pass_at(double k, double a, double b);
+
+/// Tokens to train on, of all operations but those of `answers` answers to each
+/// question; below 0 where these alone take more.
+double tokens_beside_answers(double operations, double parameters,
+                             double questions, double answer_tokens,
+                             double answers);
 
 struct AnswerPlan {
   Allocation allocation;

@@ -378,7 +378,7 @@ static std::string requests_picture(const Simulation &played) {
                         false});
   return points.size() < 2 ? ""
                            : scatter(points, "ms to the first token",
-                                     "ms between tokens", true);
+                                     "ms between tokens", Axes::logarithmic);
 }
 
 [[noreturn]] static void refuse(const Options &options,
@@ -462,7 +462,7 @@ static void write_html(const Options &options,
        "more tokens with a device and has less time between a text's tokens. "
        "Point at one for its flags.",
        (points.size() > 1 ? scatter(points, "ms between tokens",
-                                    "tokens/s of a device", false)
+                                    "tokens/s of a device", Axes::linear)
                           : "") +
            html_table(front_rows(wanted, result.front))});
   sections.push_back({"Facts", source(wanted), ""});

@@ -206,10 +206,11 @@ static void write_html(const Options &options, const SearchOptions &wanted,
                      "libraries"},
                     memories, "GB")}};
   if (front.size() > 1)
-    sections.push_back({"Memory against time",
-                        "Plans than which no other takes both less memory and "
-                        "less time. Point at one for its flags.",
-                        scatter(front, "GB of a device", "seconds", false)});
+    sections.push_back(
+        {"Memory against time",
+         "Plans than which no other takes both less memory and "
+         "less time. Point at one for its flags.",
+         scatter(front, "GB of a device", "seconds", Axes::linear)});
   const Split &first = result.plans[0].split;
   const StepPicture timeline =
       step_picture(wanted.decoder, wanted.framework, wanted.device, first,
