@@ -294,8 +294,9 @@ static void write_html(const TrainOptions &options, const Device &device,
                             bytes_text(memory) + ": ";
   if (!result.smallest) {
     if (result.refusals.empty())
-      throw Error(begin + "weights, gradients and the optimizer's states alone "
-                          "are larger, however they are cut");
+      throw Error(begin + "weights, gradients, the optimizer's states and what "
+                          "layers keep of rows are larger, however they are "
+                          "cut");
     const auto most = std::max_element(
         result.refusals.begin(), result.refusals.end(),
         [](const auto &a, const auto &b) { return a.second < b.second; });

@@ -234,53 +234,126 @@ BatonForecast plan::forecast(const Metadata &metadata, const BatonSplit &split,
   return result;
 }
 
-double plan::seconds_at_least(const Decoder &decoder, const BatonSplit &split,
-                              const Device &device, double states) {
+namespace {
+/// What all microbatches take at least, and what a step does behind them.
+struct Least {
+  double microbatches = 0, rest = 0;
+};
+} // namespace
+
+/// Operations of a layer's matrices in one direction, of a rank and microbatch.
+static double layer_operations(const Decoder &decoder,
+                               const BatonSplit &split) {
+  return 2 * double(split.sequences * split.length) * decoder.layer_matrices() /
+         double(split.tensor);
+}
+
+/// Two sums of a layer in one direction, each in two halves.
+static double layer_exchanges(const Decoder &decoder, const BatonSplit &split,
+                              const Device &device) {
+  const double rows = double(split.sequences * split.length);
+  return 4 * half_reduce_seconds(4 * rows * double(decoder.hidden),
+                                 {split.tensor, 1, 0, 1}, device);
+}
+
+static Least least(const Decoder &decoder, const BatonSplit &split,
+                   const Device &device, double states) {
   const double cut = double(split.tensor * split.pipeline);
   const double rows = double(split.sequences * split.length);
   const auto microbatches = double(split.microbatches);
-  const double layers = decoder.layer_matrices() * double(decoder.layers);
+  const double layers = double(decoder.layers) / double(split.pipeline);
   const double head = double(decoder.vocabulary) * double(decoder.hidden);
-  const double operations =
-      2 * rows *
-      (3 * (layers + head) +
-       (split.recompute == Recompute::full ? layers : 0)) /
-      cut;
   // Stages have as much on average.
-  double seconds =
-      microbatches * operations / (device.matmul_rate * device.matmul_fraction);
-  const Group tensor = {split.tensor, 1, 0, 1};
-  // Two sums in each direction, each in two halves.
-  seconds +=
-      8 * microbatches * double(decoder.layers) / double(split.pipeline) *
-      half_reduce_seconds(4 * rows * double(decoder.hidden), tensor, device);
+  const double operations = (split.recompute == Recompute::full ? 4 : 3) *
+                                layers * layer_operations(decoder, split) +
+                            3 * 2 * rows * head / cut;
+  Least least;
+  least.microbatches =
+      microbatches *
+      (operations / (device.matmul_rate * device.matmul_fraction) +
+       2 * layers * layer_exchanges(decoder, split, device));
   const double parameters = decoder.parameters(split.length) / cut;
   // Where exchanges were measured, several small ones may be faster than one.
   if (device.tables.empty()) {
     const Group data = {split.data, split.tensor, 0, split.tensor};
     const double gradients = half_reduce_seconds(4 * parameters, data, device);
-    seconds += gradients;
+    least.rest += gradients;
     // Weights come back once, or, cut into parts, for each direction of each
     // microbatch, as numbers of two bytes at least.
-    seconds += split.zero < 3
-                   ? gradients
-                   : 2 * microbatches *
-                         half_reduce_seconds(2 * parameters, data, device);
+    if (split.zero < 3)
+      least.rest += gradients;
+    else
+      least.microbatches +=
+          2 * microbatches * half_reduce_seconds(2 * parameters, data, device);
   }
   // States are read and written.
-  seconds += 2 * states * parameters /
-             (split.zero > 0 ? double(split.data) : 1) /
-             (device.bandwidth * device.stream_fraction);
-  // Less what rounding may add.
-  return seconds * (1 - 1e-9);
+  least.rest += 2 * states * parameters /
+                (split.zero > 0 ? double(split.data) : 1) /
+                (device.bandwidth * device.stream_fraction);
+  return least;
 }
 
-double plan::bytes_at_least(const Decoder &decoder, const BatonSplit &split,
-                            double states) {
+BatonBound plan::bound(const Decoder &decoder, const BatonSplit &split,
+                       const Device &device, double states) {
+  const Least seconds = least(decoder, split, device, states);
   const double parameters =
       decoder.parameters(split.length) / double(split.tensor * split.pipeline);
   auto of = [&](double bytes, int64_t from) {
     return bytes / (split.zero >= from ? double(split.data) : 1);
   };
-  return parameters * (of(4, 3) + of(4, 2) + of(states, 1));
+  // Less what rounding may add.
+  return {(seconds.microbatches + seconds.rest) * (1 - 1e-9),
+          parameters * (of(4, 3) + of(4, 2) + of(states, 1))};
+}
+
+/// Of a layer and a microbatch, in numbers of two bytes: its input, and, unless
+/// they are computed again, inputs of its products.
+static double layer_activations(const Decoder &decoder,
+                                const BatonSplit &split) {
+  const double rows = double(split.sequences * split.length);
+  // Rows that are cut along tensor parallel ranks come back for products.
+  double numbers =
+      double(decoder.hidden) / (split.sequence_parallel ? split.tensor : 1);
+  if (split.recompute == Recompute::none)
+    numbers += double(decoder.mlp) / double(split.tensor);
+  return 2 * rows * numbers;
+}
+
+BatonBound plan::scheduled_bound(const Decoder &decoder,
+                                 const BatonSplit &split, const Device &device,
+                                 double states) {
+  BatonBound result = bound(decoder, split, device, states);
+  // No part of a stage has fewer layers.
+  const double layers =
+      double(decoder.layers / (split.pipeline * split.chunks));
+  const double kept = layers * layer_activations(decoder, split);
+  if (split.pipeline == 1) {
+    result.bytes += kept;
+    return result;
+  }
+  std::string error;
+  const auto order =
+      pipeline::makeSchedule(split.schedule_text(), int(split.pipeline),
+                             int(split.microbatches), error);
+  if (!order)
+    throw Error(error);
+  const double product = layers * layer_operations(decoder, split) /
+                         (device.matmul_rate * device.matmul_fraction);
+  const double exchange = layers * layer_exchanges(decoder, split, device);
+  const bool again = split.recompute == Recompute::full;
+  pipeline::PositionCosts least_of_one;
+  least_of_one.forward = product + exchange;
+  // Where the two halves of a backward step are one, it is the first.
+  least_of_one.input =
+      (1 + (order->fused ? 1 : 0) + (again ? 1 : 0)) * product + exchange;
+  least_of_one.weight = order->fused ? 0 : product;
+  pipeline::PipelineCosts costs;
+  costs.positions.assign(size_t(order->countPositions()), least_of_one);
+  result.seconds =
+      std::max(result.seconds, (pipeline::simulate(*order, costs).total +
+                                least(decoder, split, device, states).rest) *
+                                   (1 - 1e-9));
+  const std::vector<int> flights = pipeline::countInFlight(*order);
+  result.bytes += kept * *std::max_element(flights.begin(), flights.end());
+  return result;
 }

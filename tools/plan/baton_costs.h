@@ -48,13 +48,20 @@ BatonForecast forecast(const Metadata &metadata, const BatonSplit &split,
                        const Device &device, unsigned workers,
                        bool draws = false);
 
-/// Seconds and bytes that no description of the split is below: its products,
-/// and what ranks exchange of rows, gradients and weights at least; parameters,
-/// gradients and, of `states` bytes a parameter, the optimizer's states.
-double seconds_at_least(const Decoder &decoder, const BatonSplit &split,
-                        const Device &device, double states);
-double bytes_at_least(const Decoder &decoder, const BatonSplit &split,
-                      double states);
+/// What no description of a split is below.
+struct BatonBound {
+  double seconds = 0, bytes = 0;
+};
+
+/// Its products, and what ranks exchange of rows, gradients and weights at
+/// least; parameters, gradients and, of `states` bytes a parameter, the
+/// optimizer's states.
+BatonBound bound(const Decoder &decoder, const BatonSplit &split,
+                 const Device &device, double states);
+/// A bound above that, which takes longer: with the pipeline's schedule, its
+/// idle times and what its stages keep of microbatches in flight, too.
+BatonBound scheduled_bound(const Decoder &decoder, const BatonSplit &split,
+                           const Device &device, double states);
 
 } // namespace baton::plan
 

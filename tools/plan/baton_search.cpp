@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <queue>
 #include <stdexcept>
 #include <tuple>
 
@@ -16,33 +17,68 @@ using namespace baton::plan;
 
 namespace {
 struct Candidate {
-  double bound;
+  BatonBound bound;
   /// Of equal bounds the simpler split is first, as all_splits() has it.
-  size_t order;
+  size_t order = 0;
   BatonSplit split;
+  /// By its schedule, too.
+  bool scheduled = false;
+
+  /// For a heap, whose first is the largest.
+  bool operator<(const Candidate &other) const {
+    return std::tie(bound.seconds, order) >
+           std::tie(other.bound.seconds, other.order);
+  }
+};
+
+/// Splits that fit as far as is known, the lowest bound first. A pipeline is
+/// played out for those only whose simple bound comes to be the lowest.
+class Candidates {
+public:
+  Candidates(const BatonSearchOptions &options, BatonSearchResult &result)
+      : options(options), result(result) {
+    for (const BatonSplit &split : options.splits)
+      add({bound(options.decoder, split, options.device, options.states),
+           order++, split});
+  }
+
+  /// None once there is no more.
+  std::optional<Candidate> next() {
+    while (!heap.empty() && !heap.top().scheduled) {
+      Candidate candidate = heap.top();
+      heap.pop();
+      candidate.bound = scheduled_bound(options.decoder, candidate.split,
+                                        options.device, options.states);
+      candidate.scheduled = true;
+      add(std::move(candidate));
+    }
+    if (heap.empty())
+      return std::nullopt;
+    Candidate candidate = heap.top();
+    heap.pop();
+    return candidate;
+  }
+
+private:
+  void add(Candidate candidate) {
+    if (candidate.bound.bytes > options.memory)
+      ++result.too_large;
+    else
+      heap.push(std::move(candidate));
+  }
+
+  const BatonSearchOptions &options;
+  BatonSearchResult &result;
+  std::priority_queue<Candidate> heap;
+  size_t order = 0;
+};
+
+/// A candidate, and what batonc will have said of it.
+struct Asked {
+  Candidate candidate;
+  std::future<Described> described;
 };
 } // namespace
-
-/// Splits that fit as far as is known, the lowest bound first.
-static std::vector<Candidate> candidates(const BatonSearchOptions &options,
-                                         BatonSearchResult &result) {
-  std::vector<Candidate> candidates;
-  for (const BatonSplit &split : options.splits) {
-    if (bytes_at_least(options.decoder, split, options.states) >
-        options.memory) {
-      ++result.too_large;
-      continue;
-    }
-    candidates.push_back({seconds_at_least(options.decoder, split,
-                                           options.device, options.states),
-                          candidates.size(), split});
-  }
-  std::sort(candidates.begin(), candidates.end(),
-            [](const Candidate &a, const Candidate &b) {
-              return std::tie(a.bound, a.order) < std::tie(b.bound, b.order);
-            });
-  return candidates;
-}
 
 static std::string summary(const BatonSearchResult &result) {
   if (result.plans.empty())
@@ -71,26 +107,39 @@ static std::vector<BatonPlan> front(std::vector<BatonPlan> plans) {
 BatonSearchResult plan::search(const BatonSearchOptions &options) {
   BatonSearchResult result;
   result.splits = options.splits.size();
-  const std::vector<Candidate> all = candidates(options, result);
+  Candidates candidates(options, result);
   std::vector<BatonPlan> fitting;
-  std::deque<std::future<Described>> ahead;
-  size_t asked = 0;
-  for (size_t at = 0; at < all.size(); ++at) {
-    const Candidate &candidate = all[at];
-    if (result.plans.size() == options.wanted &&
-        candidate.bound > result.plans.back().forecast.time.total)
-      break;
+  std::deque<Asked> ahead;
+  const auto is_too_slow = [&](const Candidate &candidate) {
+    return result.plans.size() == options.wanted &&
+           candidate.bound.seconds > result.plans.back().forecast.time.total;
+  };
+  const auto ask = [&] {
+    while (ahead.size() < options.parallel) {
+      std::optional<Candidate> candidate = candidates.next();
+      // All that follow are as slow.
+      if (!candidate || is_too_slow(*candidate))
+        break;
+      std::future<Described> described =
+          std::async(std::launch::async, options.describe, candidate->split);
+      ahead.push_back({std::move(*candidate), std::move(described)});
+    }
+  };
+  for (uint64_t done = 0;;) {
+    Candidate candidate;
     Described described;
     try {
       if (options.progress)
-        options.progress(at, all.size(), summary(result));
-      for (; asked < all.size() && ahead.size() < options.parallel; ++asked)
-        ahead.push_back(
-            std::async(std::launch::async, options.describe, all[asked].split));
-      described = ahead.front().get();
+        options.progress(done, result.splits, summary(result));
+      ask();
+      if (ahead.empty() || is_too_slow(ahead.front().candidate))
+        break;
+      candidate = ahead.front().candidate;
+      described = ahead.front().described.get();
       ahead.pop_front();
+      ++done;
       if (options.progress)
-        options.progress(at + 1, all.size(), summary(result));
+        options.progress(done, result.splits, summary(result));
     } catch (const Error &) {
       // Nothing is known yet that could be said instead.
       if (result.plans.empty())
@@ -107,8 +156,8 @@ BatonSearchResult plan::search(const BatonSearchOptions &options) {
                    forecast(*described.metadata, candidate.split,
                             options.device, options.workers)};
     const double memory = double(plan.forecast.rank.bytes());
-    if (plan.forecast.time.total < candidate.bound ||
-        memory < bytes_at_least(options.decoder, plan.split, options.states))
+    if (plan.forecast.time.total < candidate.bound.seconds ||
+        memory < candidate.bound.bytes)
       throw std::logic_error(text_of(plan.split.compile_flags()) +
                              ": its forecast is below its bound");
     if (!result.smallest ||
