@@ -93,9 +93,9 @@ def test(arguments, scratch):
 
     # A block for each row, of 64 columns, and for 64 elements of a vector.
     with open(os.path.join(arguments.optimizers, "adamw_8bit.mlir")) as file:
-        own = file.read().replace("blocks [32, 32]", "blocks [1, 64]")
+        text = file.read().replace("blocks [32, 32]", "blocks [1, 64]")
     with open(path("own.mlir"), "w") as file:
-        file.write(own)
+        file.write(text)
     compiled("rows", optimizer=path("own.mlir"))
     found = train("rows", "rows-run", 4)
     for mine, line in zip(found, lines, strict=True):

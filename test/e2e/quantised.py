@@ -51,6 +51,9 @@ def same(kind):
 def logits(arguments, model, name, *flags):
     program = Program(arguments.batonc, model, os.path.join(arguments.folder, name), *flags)
     data = program.logits(TOKENS, os.path.join(arguments.folder, name + ".npy"))
+    # The emulation takes half a second for a step.
+    if "--target=cuda:emulated" in flags:
+        return data
     return data, program.generate(TOKENS, 8)["tokens"]
 
 
@@ -60,7 +63,7 @@ def rounded(arguments, model, name, expected):
     for what, flags in {"baseline": ["--target-cpu=x86-64"], "batch": ["--max-batch=3"], "cuda": ["--target=cuda:emulated"],
                         "checked": ["--sanitize=address"]}.items():
         other = logits(arguments, model, f"{name}-int8-{what}", "--activations=int8", *flags)
-        expect(other == found, f"{name}: int8 has other bits: {what}")
+        expect(other == (found[0] if what == "cuda" else found), f"{name}: int8 has other bits: {what}")
     pairs = [(a, b) for near, exact in zip(rows_of(found[0]), rows_of(expected[0])) for a, b in zip(near, exact)]
     off = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
     expect(0 < off < 0.05, f"{name}: inputs of 8 bits put logits off by {off}")
@@ -78,10 +81,11 @@ def test(folder):
         expect(found == expected, f"{name}: has other bits than its numbers in F32")
         batch = logits(arguments, model, f"{name}-batch", "--max-batch=3")
         expect(batch == expected, f"{name}: a batch has other bits")
-        cuda = logits(arguments, model, f"{name}-cuda", "--target=cuda:emulated")
-        again = logits(arguments, model, f"{name}-cuda-f32", "--target=cuda:emulated", "--dtype=f32")
-        expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
+        # Of single formats the library's tests judge CUDA's bodies.
         if arguments.all or name in ("mixed", "experts"):
+            cuda = logits(arguments, model, f"{name}-cuda", "--target=cuda:emulated")
+            again = logits(arguments, model, f"{name}-cuda-f32", "--target=cuda:emulated", "--dtype=f32")
+            expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
             rounded(arguments, model, name, expected)
     model = os.path.join(folder, "mixed.gguf")
     # What the file's types are is part of the plan.

@@ -16,8 +16,9 @@ from programs import Program, expect, main, run
 TOKENS = [1, 17, 5, 80, 33, 2, 90, 41, 7]
 QUICK_CASES = ["gptq", "awq-64", "packed", "mixed", "fp8", "nvfp4", "mxfp4", "nf4", "bnb-int8"]
 TARGETS = {"cpu": [], "cuda": ["--target=cuda:emulated"], "batch": ["--max-batch=3"], "ranks": ["--mesh=tp=2"]}
-# What cases are compiled for besides CPUs and CUDA.
-MORE_TARGETS = {"gptq": ["batch"], "packed": ["ranks"], "mxfp4": ["ranks"]}
+# What cases are compiled for besides CPUs; with --all each is compiled for CUDA. Of single
+# formats the library's tests judge its bodies.
+MORE_TARGETS = {"gptq": ["cuda", "batch"], "packed": ["ranks"], "mxfp4": ["ranks"], "mixed": ["cuda"], "nf4": ["cuda"]}
 
 
 def logits(arguments, program, model, name):
@@ -45,7 +46,8 @@ def test(folder):
         config, kind, _ = quantised_writer.CASES[case]
         model, plain = os.path.join(folder, case), os.path.join(folder, f"{case}-plain")
         quantised_writer.llama(model, plain, case)
-        for target in ["cpu", "cuda", *MORE_TARGETS.get(case, [])]:
+        more = MORE_TARGETS.get(case, [])
+        for target in ["cpu", *more, *(["cuda"] if arguments.all and "cuda" not in more else [])]:
             flags = TARGETS[target]
             if target not in programs:
                 programs[target] = Program(arguments.batonc, plain, os.path.join(folder, f"plain-{target}"), *flags)

@@ -623,7 +623,7 @@ std::string nameOfCase(
 
 INSTANTIATE_TEST_SUITE_P(Class, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
-                                          testing::Values(4)),
+                                          testing::Values(8)),
                          nameOfCase);
 INSTANTIATE_TEST_SUITE_P(EveryClass, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
