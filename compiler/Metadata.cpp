@@ -119,6 +119,8 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
       !json.contains("pipeline"))
     json["training"]["flops_per_row"] =
         uint64_t(explain::productFlopsOfRow(program));
+  if (options.memory && json.contains("training"))
+    json["training"]["memory"] = options.memory->bytes;
   return json;
 }
 

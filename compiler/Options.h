@@ -75,6 +75,13 @@ inline constexpr char kPipelineAxis[] = "pp";
 /// so, and only if it is found when a program starts, or never, or always.
 enum class CublasLt { automatic, never, always };
 
+/// What a run may have in memory; a file has the rest.
+struct MemoryCap {
+  uint64_t bytes = 0;
+  /// Layers there is room for at once, beside those that stay.
+  int64_t slots = 1;
+};
+
 struct CompileOptions {
   /// A Hugging Face folder, or an .mlir file in the model or event dialect.
   std::string model;
@@ -138,6 +145,8 @@ struct CompileOptions {
   std::string optimizerFile;
   /// Of a program that trains: what is computed again instead of kept.
   training::RecomputeMode recompute = training::RecomputeMode::none;
+  /// Of a program that trains: what a run has resident, of each rank.
+  std::optional<MemoryCap> memory;
   /// What trains instead of the model's own parameters.
   std::optional<LowRankAdapter> adapter;
   /// Losses are of pairs of answers, of which one is preferred (DPO), instead

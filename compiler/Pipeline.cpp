@@ -26,11 +26,11 @@ std::vector<std::string> compiler::allPasses() {
           "verify-sharding",   "sharding-propagation",
           "lower-reshards",    "pipeline-partitioning",
           "localize",          "exchange-experts",
-          "tile-tasks",        "schedule-static",
-          "derive-events",     "plan-memory",
-          "event-verify",      "defer-norms",
-          "join-collectives",  "batch-form",
-          "adapter-slots"};
+          "tile-tasks",        "insert-tiers",
+          "schedule-static",   "derive-events",
+          "plan-memory",       "event-verify",
+          "defer-norms",       "join-collectives",
+          "batch-form",        "adapter-slots"};
 }
 
 void compiler::addImportPasses(mlir::PassManager &manager) {
@@ -204,6 +204,11 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.bucket = target.bucketBytes;
   tiles.gatheredLayers = options.gatheredLayers;
   manager.addPass(tasks::createTileTasks(tiles));
+  if (options.memory) {
+    tasks::InsertTiersOptions tiers;
+    tiers.slots = options.memory->slots;
+    manager.addPass(tasks::createInsertTiers(tiers));
+  }
   tasks::ScheduleStaticOptions deal;
   deal.fewTasks = target.fewTasks;
   manager.addPass(tasks::createScheduleStatic(deal));

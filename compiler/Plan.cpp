@@ -340,6 +340,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!plan.tiled && options.recompute != training::RecomputeMode::none)
       return createStringError("--recompute: " + options.model +
                                " holds a plan, of which all is decided");
+    if (!plan.tiled && options.memory)
+      return createStringError("--memory: " + options.model +
+                               " holds a plan, of which all is decided");
     if (!plan.tiled && options.adapter)
       return createStringError("--adapter: " + options.model +
                                " holds a plan, of which all is decided");

@@ -41,7 +41,9 @@ enum class Feature {
   roundedInputs,
   /// --gathered-layers=2: a layer's weights are gathered while the layer before
   /// computes.
-  gatheringAhead
+  gatheringAhead,
+  /// --memory: what layers have is in a file, and tasks fetch it.
+  tiers
 };
 
 /// What a target makes of a plan.

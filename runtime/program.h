@@ -122,6 +122,11 @@ struct BatonContext {
   /// may be written again, or are there.
   void (*message)(BatonContext *context, uint32_t message,
                   const BatonMessage *tensors, uint32_t count);
+  /// Brings a layer's part of tensors into memory, or lets it go; called by the
+  /// one task of a phase for which the metadata's `tiers` say which of both,
+  /// and which tensors. Returns when the part may be touched without a wait, or
+  /// needs no memory any more.
+  void (*tier)(BatonContext *context, uint32_t phase, uint32_t layer);
   /// The runtime's own state, opaque to the program.
   void *host;
   /// Whoever watches what tasks touch, or null; opaque to the program.

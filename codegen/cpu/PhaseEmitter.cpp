@@ -15,6 +15,7 @@
 #include "codegen/cpu/AffineExpressions.h"
 #include "codegen/cpu/ControlFlow.h"
 #include "codegen/plan/PlanChecks.h"
+#include "dialects/Event/Tiers.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -98,6 +99,7 @@ private:
   void emitIfNext(llvm::function_ref<void()> body);
   void emitExchange(ExchangeOp exchange);
   void emitMessage(MessageOp message);
+  void emitTier();
 
   // Pointers that all tiles share, loaded in the entry block: a task's stores
   // would keep LLVM from hoisting the loads.
@@ -276,6 +278,8 @@ void PhaseEmitter::emitTile(Value *tile) {
 }
 
 void PhaseEmitter::emitBody() {
+  if (isTier(phase))
+    return emitTier();
   for (mlir::Operation &op : phase.getBody().front()) {
     if (auto call = mlir::dyn_cast<CallOp>(op))
       emitCall(call);
@@ -740,6 +744,12 @@ void PhaseEmitter::emitMessage(MessageOp op) {
                      {function->getArg(kPhaseContext),
                       builder.getInt32(layout.messages.lookup(op)), list,
                       builder.getInt32(count)});
+}
+
+void PhaseEmitter::emitTier() {
+  builder.CreateCall(types.tier, loadContext(ProgramTypes::Tier, "tier"),
+                     {function->getArg(kPhaseContext), builder.getInt32(rank),
+                      builder.CreateTrunc(layer(), builder.getInt32Ty())});
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,10 +16,11 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
   exchanged = StructType::create("BatonExchange", pointer, pointer, i64, i64,
                                  i64, pointer, pointer, pointer, i64);
   tensor = StructType::create("BatonMessage", pointer, i64, i64, i64);
-  context = StructType::create("BatonContext", pointer, pointer, pointer,
-                               pointer, pointer, ArrayType::get(step, 2),
-                               pointer, pointer, pointer, pointer, pointer,
-                               pointer, pointer, i32, ArrayType::get(byte, 60));
+  context = StructType::create(
+      "BatonContext", pointer, pointer, pointer, pointer, pointer,
+      ArrayType::get(step, 2), pointer, pointer, pointer, pointer, pointer,
+      pointer, pointer, pointer, ArrayType::get(byte, 56), i32,
+      ArrayType::get(byte, 60));
 
   advance = FunctionType::get(
       nothing, {pointer, pointer, pointer, pointer, i64, i64}, false);
@@ -37,5 +38,6 @@ baton::cpu::ProgramTypes::ProgramTypes(LLVMContext &llvmContext) {
                                     i64, i64, i64, i64, i64, i64, i64},
                                    false);
   message = FunctionType::get(nothing, {pointer, i32, pointer, i32}, false);
+  tier = FunctionType::get(nothing, {pointer, i32, i32}, false);
   program = FunctionType::get(nothing, {pointer, i32, i32}, false);
 }

@@ -43,8 +43,10 @@ struct ProgramTypes {
     Trace,
     Exchange,
     Message,
+    Tier,
     Host,
     Touches,
+    UpToTheLine,
     Border
   };
 
@@ -70,6 +72,8 @@ struct ProgramTypes {
   llvm::FunctionType *declarePages;
   /// void(context, message, tensors, count)
   llvm::FunctionType *message;
+  /// void(context, phase, layer)
+  llvm::FunctionType *tier;
   /// void(context, worker, workers)
   llvm::FunctionType *program;
 };

@@ -5,6 +5,7 @@
 #include "codegen/cuda/HostProgram.h"
 #include "codegen/cuda/KernelForms.h"
 #include "codegen/cuda/OverlappedExchanges.h"
+#include "dialects/Event/Tiers.h"
 #include "runtime/weight_formats.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -103,6 +104,10 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   const char *operandType = operandTypeOf(program, options);
   bool hasRing = false;
   for (PhaseOp phase : phasesOf(program)) {
+    if (isTier(phase))
+      return createStringError("phase '" + phase.getName() +
+                               "': a GPU's kernel fetches nothing from other "
+                               "tiers of memory");
     parts.phases.push_back(std::make_unique<PhaseEmitter>(
         phase, layout.firstPhase + parts.phases.size(), layout, *bodies,
         options, onTensorCores, operandType, os));

@@ -3,6 +3,7 @@
 #include "codegen/plan/Metadata.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "dialects/Event/Tiers.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -564,6 +565,31 @@ static void addMessages(const baton::plan::ProgramLayout &layout,
     }
 }
 
+/// By the numbers of their phases.
+static void addTiers(const baton::plan::ProgramLayout &layout, json &result) {
+  int64_t number = layout.firstPhase;
+  ProgramOp program = layout.program;
+  for (PhaseOp phase : phasesOf(program)) {
+    std::optional<Tier> tier = tierOf(phase);
+    const int64_t own = number++;
+    if (!tier)
+      continue;
+    json tensors = json::array();
+    for (mlir::FlatSymbolRefAttr name : tier->getBuffers())
+      tensors.push_back(
+          bufferOf(layout.buffers.find(name.getAttr())->second, layout));
+    auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+    BufferOp slots = layout.buffers.find(tier->slots.getAttr())->second;
+    result.push_back({{"name", phase.getName().str()},
+                      {"phase", own},
+                      {"move", tier->getMove().str()},
+                      {"layers", segment.getRepeat()},
+                      {"reverse", segment.getReverse()},
+                      {"slots", slots.getLayers()},
+                      {"tensors", std::move(tensors)}});
+  }
+}
+
 /// What a program's storages are for where a rank runs several programs: what
 /// is free between two of them ("transient"), what all of the rank's share
 /// ("rank") or those of one stage ("stage"), and of what there are several: see
@@ -688,6 +714,11 @@ json baton::plan::planMetadata(Layouts layouts) {
       addMessages(layout, pipeline["messages"]);
     result["pipeline"] = std::move(pipeline);
   }
+  json tiers = json::array();
+  for (const ProgramLayout &layout : layouts)
+    addTiers(layout, tiers);
+  if (!tiers.empty())
+    training["tiers"] = std::move(tiers);
   if (training.is_object())
     result["training"] = std::move(training);
   if (mlir::Attribute batch = first->getAttr("event.batch")) {

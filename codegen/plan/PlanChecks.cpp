@@ -3,6 +3,7 @@
 #include "codegen/plan/PlanChecks.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "dialects/Event/Tiers.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -42,7 +43,8 @@ private:
 } // namespace
 
 Error PhaseChecker::check() {
-  if (phase.getBody().front().empty() && !phase.getAccesses().empty())
+  if (phase.getBody().front().empty() && !phase.getAccesses().empty() &&
+      !isTier(phase))
     return createStringError("phase '" + phase.getName() +
                              "' has accesses, and no call that makes them");
   for (AddressAttr entry : phase.getEntryAttrs()) {

@@ -22,6 +22,26 @@ def DeriveEvents : Pass<"derive-events", "::mlir::ModuleOp"> {
   ];
 }
 
+def InsertTiers : Pass<"insert-tiers", "::mlir::ModuleOp"> {
+  let summary = "Have what layers touch fetched before, and released behind";
+  let description = [{
+    Each iteration of a repeated segment begins with a task that fetches its copies
+    of the tensors that it touches, and ends with one that releases them
+    (dialects/Event/Tiers.h). Tensors are buffers of a copy for each iteration, of
+    `smallest` bytes each or more: weights, gradients, and what a training step
+    saves for its backward one. `slots` layers may be in memory at once.
+
+    Stands before derive-events, which orders these tasks as all others.
+  }];
+  let options = [
+    Option<"slots", "slots", "int64_t", "1", "Layers there is room for, beside those that stay">,
+    Option<"smallest", "smallest", "int64_t", "16384", "Bytes of a layer's copy that is worth a move">,
+  ];
+  let statistics = [
+    Statistic<"numTensors", "tensors", "Tensors whose layers are fetched and released">,
+  ];
+}
+
 def ScheduleStatic : Pass<"schedule-static", "::mlir::ModuleOp"> {
   let summary = "Choose which worker runs which tile, for every number of workers";
   let description = [{

@@ -2,6 +2,8 @@
 
 #include "passes/plan/PlanRewrites.h"
 
+#include "dialects/Event/Tiers.h"
+
 #include <set>
 
 using namespace mlir;
@@ -182,6 +184,8 @@ Expected<std::pair<PhaseOp, PhaseOp>> tasks::splitPhase(RewriterBase &rewriter,
   if (!phase.getBody().getOps<ExchangeOp>().empty() ||
       !phase.getBody().getOps<MessageOp>().empty())
     return fail("it is where ranks exchange tensors");
+  if (isTier(phase))
+    return fail("it is where memory is fetched or released");
   if (phase.hasEntries())
     return fail("its tiles depend on tables");
   rewriter.setInsertionPoint(phase);
@@ -232,6 +236,8 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
     if (!phase.getBody().getOps<ExchangeOp>().empty() ||
         !phase.getBody().getOps<MessageOp>().empty())
       return fail("it is where ranks exchange tensors");
+    if (isTier(phase))
+      return fail("it is where memory is fetched or released");
     if (phase.hasEntries())
       return fail("its tiles depend on tables");
     if (i == 0)

@@ -1,5 +1,6 @@
 //===- PlanShape.cpp - the first part of the proof: what fits into what --===//
 
+#include "dialects/Event/Tiers.h"
 #include "passes/proof/PlanMessages.h"
 #include "passes/proof/PlanVerifier.h"
 
@@ -873,6 +874,8 @@ LogicalResult PlanVerifier::verifyBodies() {
       if (failed(verifyAdvance(phase, advance)))
         return failure();
     }
+    if (isTier(phase) && failed(verifyTier(phase)))
+      return failure();
     if (failed(verifyCalls(phase)))
       return failure();
   }

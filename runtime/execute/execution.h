@@ -11,6 +11,7 @@
 #include "runtime/execute/step_driver.h"
 #include "runtime/execute/step_judge.h"
 #include "runtime/execute/task_touches.h"
+#include "runtime/execute/tiered_layers.h"
 #include "runtime/trace/recorder.h"
 #include "runtime/weights/parameters.h"
 
@@ -38,8 +39,12 @@ struct ExecutionOptions {
   /// Of a program whose states lie in pages: how many there are; 0 for those of
   /// one longest sequence.
   uint64_t pages = 0;
-  /// Of a program that trains, the optimizer's states; else none.
+  /// Of a program that trains, the optimizer's states; else none. With
+  /// `tiered`, what that says lies there, too.
   PagedStorages paged = {};
+  /// Of a program that has layers fetched: how a run keeps them, which outlives
+  /// the execution; null for all in memory.
+  const TieredRun *tiered = nullptr;
 };
 
 /// What goes to the beginning of a storage.
@@ -87,6 +92,8 @@ public:
   virtual void start(StepDriver &driver, bool observed = false) = 0;
   /// Returns when the program has ended. Rethrows what the driver threw.
   virtual void wait() = 0;
+  /// The region that has what is not in memory; null if all is.
+  virtual const PagedRegion *paged_region() const { return nullptr; }
   void run(StepDriver &driver, bool observed = false) {
     start(driver, observed);
     wait();

@@ -34,7 +34,8 @@ HostExecution::HostExecution(const Metadata &metadata,
     : Execution(metadata, options), program(host.run),
       own_storages(with_pages(host.storages, pages())),
       memory(with_storages(metadata, own_storages), options.workers,
-             options.paged),
+             options.paged, options.tiered),
+      tiered(options.tiered),
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
       team(options.workers) {
@@ -46,6 +47,7 @@ HostExecution::HostExecution(const Metadata &metadata,
   context.advance = &HostExecution::advance;
   context.exchange = options.communicator ? &HostExecution::exchange : nullptr;
   context.message = options.communicator ? &HostExecution::message : nullptr;
+  context.tier = &HostExecution::tier;
   context.host = this;
   if (metadata.batch)
     step_inputs = batch_inputs(*metadata.batch, memory.storages());
@@ -158,6 +160,13 @@ void HostExecution::message(BatonContext *context, uint32_t message,
   } catch (const std::exception &failure) {
     end_job(communicator, failure.what());
   }
+}
+
+void HostExecution::tier(BatonContext *context, uint32_t phase,
+                         uint32_t layer) {
+  auto &self = *static_cast<HostExecution *>(context->host);
+  if (self.tiered)
+    self.tiered->layers.move(*self.memory.paged(), phase, layer);
 }
 
 void HostExecution::declare_pages(const PagedBox &box) const {

@@ -34,6 +34,7 @@ public:
 
   unsigned workers() const override { return team.size(); }
   void *const *storages() const override { return memory.storages(); }
+  const PagedRegion *paged_region() const override { return memory.paged(); }
   void start(StepDriver &driver, bool observed = false) override;
   void wait() override;
 
@@ -63,11 +64,13 @@ private:
 
   static void message(BatonContext *context, uint32_t message,
                       const BatonMessage *tensors, uint32_t count);
+  static void tier(BatonContext *context, uint32_t phase, uint32_t layer);
 
   void (*const program)(BatonContext *context, uint32_t worker,
                         uint32_t workers);
   const std::vector<StorageDescription> own_storages;
   ProgramMemory memory;
+  const TieredRun *const tiered;
   std::vector<int32_t> tokens;
   uint32_t event_origin;
   BatonContext context = {};

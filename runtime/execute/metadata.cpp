@@ -60,6 +60,28 @@ WrittenBuffer parse_written_buffer(const nlohmann::json &entry,
   return buffer;
 }
 
+void parse_tiers(const nlohmann::json &training, Metadata &metadata) {
+  metadata.memory_cap = training.value("memory", uint64_t(0));
+  for (const nlohmann::json &entry :
+       training.value("tiers", nlohmann::json::array())) {
+    TierDescription tier;
+    tier.name = entry.at("name").get<std::string>();
+    tier.phase = entry.at("phase").get<uint32_t>();
+    tier.fetches = entry.at("move") == "fetch";
+    tier.reverse = entry.value("reverse", false);
+    tier.layers = entry.at("layers").get<uint32_t>();
+    tier.slots = entry.at("slots").get<uint32_t>();
+    for (const nlohmann::json &tensor : entry.at("tensors")) {
+      tier.tensors.push_back(
+          parse_written_buffer(tensor, metadata.storages.size()));
+      if (tier.tensors.back().layers != tier.layers)
+        throw Error("tier \"" + tier.name + "\" moves buffer \"" +
+                    tier.tensors.back().buffer + "\", which has other layers");
+    }
+    metadata.tiers.push_back(std::move(tier));
+  }
+}
+
 std::optional<LogitsPlace> parse_logits(const nlohmann::json &json,
                                         const Metadata &metadata) {
   auto logits = json.find("logits");
@@ -222,6 +244,8 @@ Metadata parse_checked(const nlohmann::json &json) {
   if (metadata.batch)
     metadata.max_seq = metadata.batch->max_positions;
   metadata.device = json.value("device", nlohmann::json());
+  if (auto training = json.find("training"); training != json.end())
+    parse_tiers(*training, metadata);
   return metadata;
 }
 

@@ -78,6 +78,22 @@ struct Product {
   std::optional<WrittenBuffer> inputs;
 };
 
+/// A task that brings what a layer has of tensors into memory, or lets it go
+/// (dialects/Event/Tiers.h).
+struct TierDescription {
+  std::string name;
+  /// The number of its phase.
+  uint32_t phase = 0;
+  bool fetches = false;
+  /// Iterations begin with the last layer.
+  bool reverse = false;
+  uint32_t layers = 1;
+  /// Layers that may be in memory at once.
+  uint32_t slots = 1;
+  /// Buffers of so many layers.
+  std::vector<WrittenBuffer> tensors = {};
+};
+
 /// A grid of tasks; the phases of one segment run in order, `repeat` times.
 struct PhaseDescription {
   std::string name;
@@ -230,6 +246,10 @@ struct Metadata {
   nlohmann::json device;
   /// The whole description, for the loader of weights and for `info`.
   nlohmann::json json;
+  /// Of a program that obeys a cap, in the order of their phases; and the cap,
+  /// which a run may change.
+  std::vector<TierDescription> tiers;
+  uint64_t memory_cap = 0;
 
   /// Index of the program that takes steps of so many rows.
   size_t program_of(uint32_t rows) const;

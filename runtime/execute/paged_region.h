@@ -6,6 +6,10 @@
 // that came first. So the limit holds at every moment and for whoever touches
 // the region, and nothing that a program computes depends on it.
 //
+// Who knows what will be touched has chunks fetched before, and released
+// behind: what is fetched is put out only where nothing else can be. Some
+// chunks may stay once they are in.
+//
 // What was put out stays in the system's cache of the file for as long as that
 // has memory to spare, and is on the disk when it has not.
 //
@@ -47,6 +51,23 @@ public:
   /// memory.
   PagedRegion(const std::filesystem::path &folder, uint64_t bytes,
               uint64_t most);
+
+  /// A run of bytes of the region.
+  struct Part {
+    uint64_t begin, bytes;
+  };
+  /// How a region of other chunks is made.
+  struct Layout {
+    /// Of each chunk, a multiple of the system's pages.
+    uint64_t chunk;
+    /// What will ever be touched, and has its place on the disk; all else of
+    /// the region may not be.
+    std::vector<Part> used;
+    /// Chunks of these stay in memory once they are there.
+    std::vector<Part> staying;
+  };
+  PagedRegion(const std::filesystem::path &folder, uint64_t bytes,
+              uint64_t most, const Layout &layout);
   PagedRegion(const PagedRegion &) = delete;
   PagedRegion &operator=(const PagedRegion &) = delete;
   ~PagedRegion();
@@ -54,6 +75,17 @@ public:
   std::byte *data() const;
   /// Chunks that were let in up to now.
   uint64_t arrivals() const;
+  /// Those of them that were fetched, before anybody touched them.
+  uint64_t fetched() const;
+  /// Most bytes that were in memory at once.
+  uint64_t peak() const;
+
+  /// The part comes into memory, and is put out only where all else that does
+  /// not stay is fetched, too, until it is released as often as fetched.
+  void fetch(Part part);
+  void release(Part part);
+  /// Asks the disk for what is not in memory; returns at once.
+  void ask(Part part) const;
 
 private:
   struct State;

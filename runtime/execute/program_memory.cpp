@@ -27,12 +27,23 @@ HugeRegion reserve(const std::string &what, uint64_t bytes) {
 } // namespace
 
 ProgramMemory::ProgramMemory(const Metadata &metadata, unsigned workers,
-                             const PagedStorages &paged)
+                             const PagedStorages &paged,
+                             const TieredRun *tiered)
     : event_count(metadata.event_words), worker_table(workers) {
   storage_pointers.resize(metadata.storages.size());
   uint64_t bytes = 0;
   std::vector<uint64_t> begins;
+  if (tiered) {
+    const TieredLayers &layers = tiered->layers;
+    paged_region =
+        std::make_unique<PagedRegion>(paged.folder, layers.bytes(), paged.most,
+                                      layers.layout(tiered->residence));
+    for (size_t storage : layers.storages())
+      storage_pointers[storage] = paged_region->data() + layers.begin(storage);
+  }
   for (size_t storage : paged.storages) {
+    if (tiered)
+      break;
     begins.push_back(bytes);
     bytes += round_up(metadata.storages[storage].bytes, page_bytes);
   }

@@ -5,6 +5,7 @@
 
 #include "runtime/execute/metadata.h"
 #include "runtime/execute/paged_region.h"
+#include "runtime/execute/tiered_layers.h"
 #include "runtime/program.h"
 #include "runtime/weights/memory.h"
 
@@ -25,9 +26,11 @@ inline constexpr uint64_t cache_line = 64;
 class ProgramMemory {
 public:
   /// Throws Error, naming what did not fit, when the system refuses. Of
-  /// `paged` storages only a part is in memory.
+  /// `paged` storages only a part is in memory; which, `tiered` says, if it is
+  /// not null.
   ProgramMemory(const Metadata &metadata, unsigned workers,
-                const PagedStorages &paged = {});
+                const PagedStorages &paged = {},
+                const TieredRun *tiered = nullptr);
 
   /// Makes every event word and base start from `origin`. Only differences
   /// between the two matter to a program, so any origin gives the same run;
@@ -37,6 +40,8 @@ public:
   void *const *storages() const { return storage_pointers.data(); }
   uint32_t *events() const { return event_words; }
   BatonWorker *workers() { return worker_table.data(); }
+  /// Null if all is in memory.
+  PagedRegion *paged() const { return paged_region.get(); }
 
 private:
   std::vector<HugeRegion> regions;

@@ -307,9 +307,28 @@ void add_state_options(CLI::App &command, TrainOptions &options) {
                   "in memory)")
       ->type_name("SIZE");
   command
+      .add_option("--memory", options.memory,
+                  "Of a program compiled with batonc --memory: another cap on "
+                  "what the run has resident, as in 512MiB or 6GiB (default: "
+                  "the one that it was compiled with)")
+      ->type_name("SIZE");
+  command
+      .add_option("--persistent-layers", options.persistent_layers,
+                  "With a cap: of how many first layers weights, gradients and "
+                  "states stay in memory (default, as of the next flag: what "
+                  "moves the fewest bytes)")
+      ->type_name("N")
+      ->check(whole());
+  command
+      .add_option("--swapped-layers", options.swapped_layers,
+                  "With a cap: of how many first layers saved values are in "
+                  "the file between the forward and the backward step")
+      ->type_name("N")
+      ->check(whole());
+  command
       .add_option("--offload-dir", options.offload_dir,
-                  "The folder of that file, which has no name there (default: "
-                  "--out)")
+                  "The folder of the file that has what is not in memory; it "
+                  "has no name there (default: --out)")
       ->type_name("DIR");
 }
 

@@ -191,6 +191,11 @@ struct TrainOptions : RankOptions {
   std::optional<double> dpo_beta;
   /// How much of the optimizer's states is in memory, as 512MiB; all of them.
   std::optional<std::string> state_memory;
+  /// Of a program that obeys a cap: another one, as 6GiB; and of how many first
+  /// layers weights, gradients and states stay in memory, and saved values do
+  /// not, instead of what moves the fewest bytes.
+  std::optional<std::string> memory;
+  std::optional<uint64_t> persistent_layers, swapped_layers;
   /// Where the others are; else in the run's folder.
   std::optional<std::string> offload_dir;
   /// Of losses that have a teacher: its folder, the factors of the divergence

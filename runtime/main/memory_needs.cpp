@@ -6,6 +6,7 @@
 #include "runtime/decode/decoding_stages.h"
 #include "runtime/weights/description.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace baton {
@@ -58,14 +59,16 @@ std::vector<MemoryNeeds> memory_needs(const Metadata &metadata) {
 
 std::map<std::string, uint64_t>
 training_memory(const Metadata &metadata, const MemoryNeeds &needs,
-                const std::vector<uint64_t> &transient) {
+                const std::vector<uint64_t> &transient,
+                const std::vector<size_t> &elsewhere) {
   std::map<std::string, uint64_t> result;
   size_t number = 0;
   for (const nlohmann::json &storage : metadata.json.at("storages")) {
     const bool is_kept = metadata.storages[number].persistent;
-    result[storage.value("use", "activations")] +=
-        is_kept || transient.empty() ? storage.at("bytes").get<uint64_t>()
-                                     : transient[number];
+    if (!std::ranges::binary_search(elsewhere, number))
+      result[storage.value("use", "activations")] +=
+          is_kept || transient.empty() ? storage.at("bytes").get<uint64_t>()
+                                       : transient[number];
     ++number;
   }
   // What is frozen beside an adapter is packed, as in programs that decode.

@@ -36,10 +36,12 @@ std::vector<MemoryNeeds> memory_needs(const Metadata &metadata);
 
 /// Of a program that trains: what its memory is for, in bytes, by name.
 /// Activations are what has none. `transient`: of each storage the bytes that
-/// it takes if it is of a step only; empty for all of them.
+/// it takes if it is of a step only; empty for all of them. `elsewhere`: what
+/// is left out, in ascending order.
 std::map<std::string, uint64_t>
 training_memory(const Metadata &metadata, const MemoryNeeds &needs,
-                const std::vector<uint64_t> &transient = {});
+                const std::vector<uint64_t> &transient = {},
+                const std::vector<size_t> &elsewhere = {});
 
 /// Those names, and what they stand for, in the order in which people are told.
 inline constexpr std::pair<const char *, const char *> training_uses[] = {

@@ -7,6 +7,7 @@
 #include "runtime/error.h"
 #include "runtime/main/batch_setup.h"
 #include "runtime/main/batch_shape.h"
+#include "runtime/main/memory_cap.h"
 #include "runtime/main/memory_needs.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/output.h"
@@ -168,7 +169,11 @@ void restore(LossScale &scale, const TrainingState &state,
 
 /// Of each rank, how much of the optimizer's states is in memory.
 PagedStorages paged_storages(const Metadata &metadata,
-                             const TrainOptions &options) {
+                             const TrainOptions &options,
+                             const std::optional<CappedRun> &capped) {
+  if (capped)
+    return {capped->tiered.layers.storages(), capped->layers,
+            options.offload_dir.value_or(options.out)};
   if (!options.state_memory) {
     if (options.offload_dir)
       throw Error("--offload-dir: is where states lie that --state-memory "
@@ -369,7 +374,9 @@ void train(const Metadata &metadata, const TrainOptions &options,
   if (!std::isfinite(options.clip) || options.clip < 0)
     throw Error("--clip: expected a number that is not negative");
   const OptimizerNumbers optimizer = optimizer_of(metadata, options);
-  const PagedStorages paged = paged_storages(metadata, options);
+  const std::optional<CappedRun> capped =
+      capped_run(metadata, options, shape, chosen_workers(options.run));
+  const PagedStorages paged = paged_storages(metadata, options, capped);
   LossScale scale = loss_scale(metadata, options);
 
   const TrainingData data =
@@ -413,9 +420,10 @@ void train(const Metadata &metadata, const TrainOptions &options,
   std::vector<TrainingData::Part> pairs;
   if (beta)
     pairs = data.parts(shape);
-  TrainingRun run = {metadata, options,   folder,       adapter, base,
-                     schedule, optimizer, paged,        scale,   *batches,
-                     pairs,    beta,      distillation, state,   point};
+  TrainingRun run = {metadata, options,      folder,    adapter,
+                     base,     schedule,     optimizer, paged,
+                     capped,   scale,        *batches,  pairs,
+                     beta,     distillation, state,     point};
   if (ranks.speak())
     report(data, *batches, options);
   ranks.run([&](Communicator *communicator, unsigned workers) {
@@ -440,8 +448,12 @@ void forecast(const Metadata &metadata, const TrainOptions &options) {
   TrainingForecast forecast = forecast_training(
       metadata, shape,
       std::max(1u, machine.workers / Mesh::parse(metadata.json).ranks()));
+  const std::optional<CappedRun> capped =
+      capped_run(metadata, options, shape, std::max(1u, machine.workers));
+  if (capped)
+    forecast.ranks.at(0).memory.emplace_back("layers in tiers", capped->layers);
   if (options.state_memory) {
-    const PagedStorages paged = paged_storages(metadata, options);
+    const PagedStorages paged = paged_storages(metadata, options, capped);
     const std::string states =
         std::ranges::find(
             training_uses, std::string_view("optimizer"),
@@ -452,9 +464,17 @@ void forecast(const Metadata &metadata, const TrainOptions &options) {
         if (what == states)
           bytes = std::min(bytes, paged.most);
   }
-  print(options.json
-            ? forecast_json(metadata, shape, forecast, machine).dump() + "\n"
-            : forecast_text(metadata, shape, forecast, machine));
+  if (!options.json) {
+    print(forecast_text(metadata, shape, forecast, machine));
+    if (capped)
+      print(capped_run_text(*capped));
+    return;
+  }
+  nlohmann::ordered_json json =
+      forecast_json(metadata, shape, forecast, machine);
+  if (capped)
+    json["tiers"] = capped_run_json(*capped);
+  print(json.dump() + "\n");
 }
 
 } // namespace

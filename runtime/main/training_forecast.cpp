@@ -6,6 +6,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/pipeline.h"
 #include "runtime/execute/program_memory.h"
+#include "runtime/execute/tiered_layers.h"
 #include "runtime/execute/touched_memory.h"
 #include "runtime/main/table.h"
 
@@ -70,8 +71,12 @@ RankForecast forecast_rank(const Metadata &metadata, const BatchShape &shape,
   if (!on_device)
     transient = touched_bytes(metadata, program,
                               step_of(shape, mesh, /*updates=*/true), 0);
+  std::vector<size_t> elsewhere;
+  if (const auto tiered =
+          TieredLayers::parse(metadata, largest_step(metadata, shape)))
+    elsewhere = tiered->storages();
   std::map<std::string, uint64_t> uses =
-      training_memory(metadata, needs, transient);
+      training_memory(metadata, needs, transient, elsewhere);
   for (auto [use, what] : training_uses)
     if (use == std::string("frozen"))
       add_frozen(rank, needs);
@@ -181,6 +186,10 @@ std::string memory_text(const TrainingForecast &forecast,
 }
 
 } // namespace
+
+BatonStep largest_step(const Metadata &metadata, const BatchShape &shape) {
+  return step_of(shape, Mesh::parse(metadata.json), /*updates=*/true);
+}
 
 uint64_t RankForecast::bytes() const {
   uint64_t sum = 0;

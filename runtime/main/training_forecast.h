@@ -52,9 +52,19 @@ struct TrainingForecast {
   double seconds(double flops_per_second, double bytes_per_second) const;
 };
 
-/// `workers`: of each rank. Throws Error when the description does not say.
+/// `workers`: of each rank. Of a program that obeys a cap without what layers
+/// have in memory. Throws Error when the description does not say.
 TrainingForecast forecast_training(const Metadata &metadata,
                                    const BatchShape &shape, unsigned workers);
+
+/// The part of a cap that is left to the program itself, its libraries, and
+/// what it reads data and checkpoints with.
+inline uint64_t room_of_process(uint64_t cap) {
+  return (uint64_t(24) << 20) + cap / 64;
+}
+
+/// A step with an update, of as many rows as one rank has of the shape.
+BatonStep largest_step(const Metadata &metadata, const BatchShape &shape);
 
 nlohmann::ordered_json forecast_json(const Metadata &metadata,
                                      const BatchShape &shape,

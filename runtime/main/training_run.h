@@ -6,6 +6,7 @@
 #include "runtime/comm/communicator.h"
 #include "runtime/execute/paged_region.h"
 #include "runtime/main/commands.h"
+#include "runtime/main/memory_cap.h"
 #include "runtime/main/training_data.h"
 #include "runtime/train/batches.h"
 #include "runtime/train/learning_rate.h"
@@ -34,6 +35,8 @@ struct TrainingRun {
   const OptimizerNumbers &optimizer;
   /// What --state-memory says; without it no storages.
   const PagedStorages &paged;
+  /// Of a program that obeys a cap: how.
+  const std::optional<CappedRun> &capped;
   const LossScale &scale;
   const Batches &batches;
   /// Where losses are of pairs of answers: all of them, each once, and how much

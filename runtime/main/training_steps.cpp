@@ -110,6 +110,15 @@ void print_traffic(Communicator &communicator, const char *engine) {
         "\n");
 }
 
+/// A last line about what a run under a cap had in memory.
+void print_tiers(const CappedRun &run, const PagedRegion &region) {
+  nlohmann::ordered_json json = capped_run_json(run);
+  json["peak_bytes"] = region.peak();
+  json["fetched_bytes"] = region.fetched() * TieredLayers::chunk_bytes;
+  json["arrived_bytes"] = region.arrivals() * TieredLayers::chunk_bytes;
+  print(nlohmann::ordered_json{{"tiers", std::move(json)}}.dump() + "\n");
+}
+
 /// One rank's part of a run, or all of it.
 class RankRun {
 public:
@@ -133,7 +142,8 @@ public:
                                 communicator,
                                 {},
                                 0,
-                                run.paged});
+                                run.paged,
+                                run.capped ? &run.capped->tiered : nullptr});
     tensors.emplace(run.metadata, *execution,
                     communicator ? communicator->rank() : 0,
                     !run.paged.storages.empty());
@@ -409,6 +419,8 @@ void RankRun::steps() {
   trace.publish();
   if (options.run.trace)
     wait_for_first("the file of the trace");
+  if (run.capped && options.json)
+    print_tiers(*run.capped, *execution->paged_region());
   if (communicator && options.json)
     print_traffic(*communicator, run.metadata.device.is_null()
                                      ? communicator->engine()

@@ -172,6 +172,18 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "keeping it: none, selective (fewest bytes without a second "
                  "product of matrices, but hyper-connections' small ones), "
                  "full (all but each layer's input)");
+  app.add_option("--memory", memory,
+                 "--mode=train: what a run may have resident, such as 6GiB: "
+                 "weights, gradients, states and saved values of layers are "
+                 "then in a file as far as they do not fit, and tasks of the "
+                 "plan fetch a layer's before it computes and release them "
+                 "behind it; the bits are the same");
+  slotsOption = app.add_option(
+      "--memory-slots", slots,
+      "--memory: layers that there is room for at once, beside those that "
+      "stay; "
+      "1 without it. With more the backward step finds the forward step's last "
+      "ones");
   app.add_option(
       "--adapter", adapter,
       "--mode=train: freeze the model and train low-rank pairs beside its "
@@ -686,6 +698,46 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
   return "";
 }
 
+/// "512MiB" or "4GiB" in bytes; nothing where it is no size.
+static std::optional<uint64_t> parseSize(llvm::StringRef text) {
+  double scale = 1;
+  for (llvm::StringRef unit : {"", "KiB", "MiB", "GiB", "TiB"}) {
+    llvm::StringRef number = text;
+    double value = 0;
+    if ((unit.empty() || number.consume_back(unit)) &&
+        !number.getAsDouble(value) && value > 0 && value * scale < 0x1p63)
+      return uint64_t(value * scale);
+    scale *= 1024;
+  }
+  return std::nullopt;
+}
+
+std::string tools::CompileFlags::finishMemory(CompileOptions &options) const {
+  if (memory.empty())
+    return slotsOption->count() ? "--memory-slots is for --memory=SIZE" : "";
+  const std::string flag = "--memory=" + memory;
+  if (mode.value != "train")
+    return flag + " is for --mode=train; FILE info says what a program that "
+                  "decodes takes, and --kv-memory of FILE batch limits it";
+  const std::optional<uint64_t> bytes = parseSize(memory);
+  if (!bytes)
+    return flag + ": expected a size such as 512MiB or 6GiB";
+  if (slots < 1 || slots > 64)
+    return "--memory-slots=" + std::to_string(slots) +
+           " is out of range, expected 1 to 64";
+  if (!has(target, Feature::tiers))
+    return flag + ": --target=" + target + " has no tiers of memory; " +
+           targetsWith(Feature::tiers) +
+           " does, and --state-memory of FILE train has states of a GPU in "
+           "the host's memory";
+  if (!mesh.empty())
+    return flag + " with --mesh=" + mesh +
+           " is not built yet; --state-memory of FILE train limits the "
+           "states of ranks";
+  options.memory = {*bytes, slots};
+  return "";
+}
+
 std::string tools::CompileFlags::finishPasses(CompileOptions &options) const {
   std::vector<std::string> all = allPasses();
   for (const std::string &name : disabled) {
@@ -749,8 +801,9 @@ std::string tools::CompileFlags::finish(CompileOptions &options) {
       return error;
   if (!sharding.empty())
     return "--sharding is not built yet";
-  for (Finish finish : {&CompileFlags::finishPipeline,
-                        &CompileFlags::finishMode, &CompileFlags::finishPasses})
+  for (Finish finish :
+       {&CompileFlags::finishPipeline, &CompileFlags::finishMode,
+        &CompileFlags::finishMemory, &CompileFlags::finishPasses})
     if (std::string error = (this->*finish)(options); !error.empty())
       return error;
   fill(options);

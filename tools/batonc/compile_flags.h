@@ -58,6 +58,8 @@ private:
   std::string finishAdapters(compiler::CompileOptions &options) const;
   std::string finishMode(compiler::CompileOptions &options) const;
   std::string finishPasses(compiler::CompileOptions &options) const;
+  /// What a run may have resident, once mesh and mode are known.
+  std::string finishMemory(compiler::CompileOptions &options) const;
 
   /// The same for a pipeline's schedule, once the mesh is known.
   std::string finishPipeline(compiler::CompileOptions &options) const;
@@ -101,6 +103,9 @@ private:
   Choice zero{"--zero", "0", {"0", "1", "2", "3"}, {}};
   Choice gatheredLayers{"--gathered-layers", "", {"", "1", "2"}, {}};
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
+  CLI::Option *slotsOption = nullptr;
+  std::string memory;
+  int64_t slots = 1;
   Choice loss{
       "--loss", "cross-entropy", {"cross-entropy", "dpo", "distill"}, {}};
   CLI::Option *teacherOption = nullptr;

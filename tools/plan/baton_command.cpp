@@ -11,6 +11,7 @@
 #include "runtime/train/training_tensors.h"
 #include "tools/command/child.h"
 #include "tools/plan/baton_search.h"
+#include "tools/plan/describe.h"
 #include "tools/plan/page.h"
 #include "tools/plan/plan_file.h"
 #include "tools/plan/this_machine.h"
@@ -54,16 +55,6 @@ static Flags compile_flags(const TrainOptions &options,
   return flags;
 }
 
-/// The line of batonc's that says why, without what every such line begins
-/// with.
-static std::string reason(const std::filesystem::path &errors) {
-  std::ifstream stream(errors);
-  std::string line;
-  std::getline(stream, line);
-  const size_t begin = line.find("error: ");
-  return begin == std::string::npos ? line : line.substr(begin + 7);
-}
-
 /// Data sheets have one rate of products.
 static void check_type(const TrainOptions &options, const Metadata &metadata) {
   const std::string type = compute_type(metadata);
@@ -83,29 +74,8 @@ static Described describe(const TrainOptions &options,
                           const BatonSplit &split) {
   const std::filesystem::path file =
       scratch / ("description-" + std::to_string(number++));
-  const std::filesystem::path errors = file.string() + ".errors";
-  std::vector<std::string> words = {
-      batonc, model.string(), "--emit=description",
-      "-o",   file.string(),  "--quiet"};
-  for (const auto &[flag, value] : compile_flags(options, split))
-    words.push_back(value.empty() ? flag : flag + "=" + value);
-  Described described;
-  if (!run_quiet_child(words, errors)) {
-    described.refusal = reason(errors);
-    return described;
-  }
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  stream.close();
-  Metadata metadata = Metadata::parse(text);
-  if (split.sequences * split.length > metadata.max_rows)
-    described.refusal = "a step of such a program has " +
-                        std::to_string(metadata.max_rows) + " rows at most";
-  else
-    described.metadata = std::move(metadata);
-  std::error_code ignored;
-  std::filesystem::remove(file, ignored);
-  return described;
+  return describe_program(batonc, model, compile_flags(options, split),
+                          uint64_t(split.sequences * split.length), file);
 }
 
 static std::string with(const BatonSplit &split) {

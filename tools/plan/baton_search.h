@@ -4,6 +4,7 @@
 #define BATON_TOOLS_PLAN_BATON_SEARCH_H
 
 #include "tools/plan/baton_costs.h"
+#include "tools/plan/describe.h"
 
 #include <functional>
 #include <map>
@@ -12,12 +13,6 @@
 #include <vector>
 
 namespace baton::plan {
-
-/// What batonc says of a split: its program, or why there is none.
-struct Described {
-  std::optional<Metadata> metadata;
-  std::string refusal;
-};
 
 struct BatonSearchOptions {
   Decoder decoder;

@@ -22,6 +22,7 @@ inline std::string text_of(const nlohmann::ordered_json &json) {
 void add_judge_command(CLI::App &app);
 void add_train_command(CLI::App &app);
 void add_decode_command(CLI::App &app);
+void add_memory_command(CLI::App &app);
 void add_scale_command(CLI::App &app);
 void add_goodput_command(CLI::App &app);
 void add_serve_command(CLI::App &app);

@@ -26,6 +26,7 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   plan::add_train_command(app);
   plan::add_decode_command(app);
+  plan::add_memory_command(app);
   plan::add_judge_command(app);
   plan::add_scale_command(app);
   plan::add_goodput_command(app);

@@ -24,13 +24,13 @@ void plan::check_plan_file(const std::filesystem::path &file) {
 void plan::write_plan(const std::filesystem::path &file,
                       const std::string &model, const Flags &compile,
                       const Flags &train, double seconds, double memory) {
-  const std::string text = text_of(Json{
-      {"format", 1},
-      {"about", "A plan of batonc plan train for batonc MODEL --plan=FILE."},
-      {"model", model},
-      {"compile", flags_json(compile)},
-      {"train", flags_json(train)},
-      {"forecast", {{"seconds", seconds}, {"bytes_of_a_rank", memory}}}});
+  const std::string text = text_of(
+      Json{{"format", 1},
+           {"about", "A plan of batonc plan for batonc MODEL --plan=FILE."},
+           {"model", model},
+           {"compile", flags_json(compile)},
+           {"train", flags_json(train)},
+           {"forecast", {{"seconds", seconds}, {"bytes_of_a_rank", memory}}}});
   TemporaryFile temporary(file);
   temporary.write(text.data(), text.size(), 0);
   temporary.publish();

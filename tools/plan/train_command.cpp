@@ -1,6 +1,7 @@
 //===- train_command.cpp - batonc plan train ------------------------------===//
 
 #include "tools/plan/commands.h"
+#include "tools/plan/describe.h"
 
 #include "runtime/error.h"
 #include "runtime/main/interrupt.h"
@@ -286,14 +287,6 @@ static void refuse_baton_flags(const Options &options) {
   for (auto [flag, is_given] : given)
     if (is_given)
       throw Error(std::string(flag) + " is for --framework=baton");
-}
-
-/// batonc, of whose installation this program is.
-static std::string batonc_beside_this() {
-  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() /
-          "../../bin/batonc")
-      .lexically_normal()
-      .string();
 }
 
 /// What is looked for, and of which machines.

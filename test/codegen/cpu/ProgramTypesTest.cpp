@@ -104,6 +104,7 @@ TEST_F(ProgramTypesTest, Context) {
   EXPECT_OFFSET(Trace, trace);
   EXPECT_OFFSET(Exchange, exchange);
   EXPECT_OFFSET(Message, message);
+  EXPECT_OFFSET(Tier, tier);
   EXPECT_OFFSET(Host, host);
   EXPECT_OFFSET(Touches, touches);
   EXPECT_OFFSET(Border, border);

@@ -20,7 +20,10 @@ constexpr uint64_t chunk = PagedRegion::chunk_bytes, page = 4096;
 
 /// Bytes of the pages that this process has mapped.
 uint64_t mapped_bytes(const std::byte *begin, uint64_t bytes) {
-  std::ifstream map("/proc/self/pagemap", std::ios::binary);
+  // Only whole entries can be read.
+  std::ifstream map;
+  map.rdbuf()->pubsetbuf(nullptr, 0);
+  map.open("/proc/self/pagemap", std::ios::binary);
   map.seekg(static_cast<std::streamoff>(reinterpret_cast<uintptr_t>(begin) /
                                         page * sizeof(uint64_t)));
   std::vector<uint64_t> entries(bytes / page);
@@ -59,6 +62,53 @@ TEST(PagedRegion, HasWhatWasWritten) {
     ASSERT_EQ(words[i], i + 1);
   EXPECT_LE(mapped_bytes(region.data(), chunks * chunk), most * chunk);
   EXPECT_EQ(region.arrivals(), 2 * chunks);
+}
+
+TEST(PagedRegion, KeepsWhatIsFetchedAndWhatStays) {
+  test::TemporaryFolder folder;
+  constexpr uint64_t small = 4 * page, chunks = 12, most = 6;
+  PagedRegion region(folder.path(), chunks * small, most * small,
+                     {small, {{0, chunks * small}}, {{10 * small, 2 * small}}});
+  auto is_there = [&](uint64_t number) {
+    return mapped_bytes(region.data() + number * small, small) == small;
+  };
+  auto touch = [&](uint64_t number) {
+    region.data()[number * small] = std::byte(number + 1);
+  };
+  touch(10);
+  touch(11);
+  region.fetch({0, 2 * small});
+  EXPECT_TRUE(is_there(0) && is_there(1));
+  EXPECT_EQ(region.fetched(), 2u);
+  for (int round = 0; round < 2; ++round)
+    for (uint64_t number = 2; number < 10; ++number)
+      touch(number);
+  // Two stay, two are fetched, and two came last.
+  EXPECT_TRUE(is_there(10) && is_there(11) && is_there(0) && is_there(1));
+  EXPECT_TRUE(is_there(8) && is_there(9));
+  EXPECT_EQ(region.peak(), most * small);
+  region.fetch({0, small});
+  region.release({0, 2 * small});
+  touch(2);
+  touch(3);
+  touch(4);
+  // One of the two is fetched once more; the other went when its turn was.
+  EXPECT_TRUE(is_there(0));
+  EXPECT_FALSE(is_there(1));
+  region.release({0, small});
+  touch(5);
+  touch(6);
+  touch(7);
+  touch(8);
+  EXPECT_FALSE(is_there(0));
+  // Where all is fetched, what was fetched first makes room.
+  region.fetch({0, 6 * small});
+  EXPECT_FALSE(is_there(0));
+  EXPECT_TRUE(is_there(5) && is_there(10) && is_there(11));
+  EXPECT_EQ(region.peak(), most * small);
+  for (uint64_t number = 2; number < chunks; ++number)
+    EXPECT_EQ(region.data()[number * small], std::byte(number + 1));
+  region.ask({0, chunks * small});
 }
 
 TEST(PagedRegion, IsOfSeveralThreads) {
