@@ -204,6 +204,8 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
   tiles.bucket = target.bucketBytes;
   tiles.gatheredLayers = options.gatheredLayers;
   manager.addPass(tasks::createTileTasks(tiles));
+  if (options.offloads)
+    manager.addPass(tasks::createOffloadLayers());
   tasks::ScheduleStaticOptions deal;
   deal.fewTasks = target.fewTasks;
   manager.addPass(tasks::createScheduleStatic(deal));

@@ -34,6 +34,7 @@ public:
 
   unsigned workers() const override { return team.size(); }
   void *const *storages() const override { return memory.storages(); }
+  std::optional<LayerTraffic> layer_traffic() const override;
   void start(StepDriver &driver, bool observed = false) override;
   void wait() override;
 
@@ -73,6 +74,7 @@ private:
   BatonContext context = {};
   /// The recorder's numbers of the context's steps.
   uint32_t numbers[2] = {};
+  std::unique_ptr<LayerArrivals> arrivals;
   Team team;
 };
 

@@ -18,7 +18,8 @@ using llvm::Expected;
 
 bool CpuTarget::has(Feature feature) const {
   return feature == Feature::pipeline || feature == Feature::gatheringAhead ||
-         feature == Feature::batches || feature == Feature::roundedInputs;
+         feature == Feature::batches || feature == Feature::roundedInputs ||
+         feature == Feature::offloading;
 }
 
 Error CpuTarget::check(const CompileOptions &options) const {
