@@ -24,6 +24,7 @@ void add_train_command(CLI::App &app);
 void add_decode_command(CLI::App &app);
 void add_scale_command(CLI::App &app);
 void add_goodput_command(CLI::App &app);
+void add_offload_command(CLI::App &app);
 void add_serve_command(CLI::App &app);
 
 } // namespace baton::plan
