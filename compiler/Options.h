@@ -102,6 +102,8 @@ struct CompileOptions {
   std::string kvType = "f32";
   /// Steps of several sequences also give each row's last hidden state.
   bool hiddenStates = false;
+  /// Their layers may come from a file while a step runs.
+  bool offloads = false;
   /// What adapters their rows may have, if any.
   std::optional<AdapterSlots> adapterSlots;
   /// Most rows of a step of several sequences; 0 for the target's usual ones.

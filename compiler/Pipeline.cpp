@@ -209,6 +209,8 @@ void compiler::addTaskPasses(mlir::PassManager &manager,
     tiers.slots = options.memory->slots;
     manager.addPass(tasks::createInsertTiers(tiers));
   }
+  if (options.offloads)
+    manager.addPass(tasks::createOffloadLayers());
   tasks::ScheduleStaticOptions deal;
   deal.fewTasks = target.fewTasks;
   manager.addPass(tasks::createScheduleStatic(deal));

@@ -37,6 +37,8 @@ enum class Feature {
   pipeline,
   /// --max-batch: steps of several sequences.
   batches,
+  /// --offload: layers come from a file while a step runs.
+  offloading,
   /// --activations=bf16: products of pairs of BF16 numbers.
   roundedInputs,
   /// --gathered-layers=2: a layer's weights are gathered while the layer before

@@ -4,6 +4,7 @@
 
 #include "codegen/bodies/TaskCalls.h"
 #include "dialects/Event/Tiers.h"
+#include "runtime/layer_arrival.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/ScopedPrinter.h"
@@ -321,6 +322,61 @@ static json placesOf(Layouts layouts) {
              {"shards", toJson(op.getDescription()->get("places"))}});
     }
   return result;
+}
+
+/// Which parameters and states the layers of each stack have of their own, and
+/// where the runtime writes who brings them; null where they stay in memory.
+static json offloadingOf(const baton::plan::ProgramLayout &layout) {
+  ProgramOp program = layout.program;
+  json stacks = json::array();
+  for (auto segment : program.getBody().getOps<SegmentOp>()) {
+    llvm::SetVector<mlir::StringAttr> parameters;
+    llvm::SetVector<mlir::StringAttr> states;
+    bool arrives = false;
+    segment.walk([&](CallOp call) {
+      arrives |= call.getCallee() == "layer_arrival";
+      for (mlir::Attribute operand : call.getOperands_())
+        if (auto weight = mlir::dyn_cast<WeightAttr>(operand)) {
+          mlir::StringAttr name = weight.getParameter().getAttr();
+          ParameterOp op = layout.parameters.find(name)->second.op;
+          if (op.getLayers() > 1)
+            parameters.insert(name);
+        }
+    });
+    if (!arrives)
+      continue;
+    for (auto phase : segment.getBody().getOps<PhaseOp>())
+      for (AccessAttr access : phase.getAccessAttrs()) {
+        BufferOp op = layout.buffers.find(access.getBuffer().getAttr())->second;
+        if (op.getKind() == BufferKind::state)
+          states.insert(access.getBuffer().getAttr());
+      }
+    json names = json::array(), kept = json::array();
+    for (mlir::StringAttr name : parameters)
+      names.push_back(name.str());
+    for (mlir::StringAttr name : states) {
+      BufferOp op = layout.buffers.find(name)->second;
+      const int64_t bytes = op.getElement().getIntOrFloatBitWidth() / 8;
+      kept.push_back(
+          {{"storage",
+            layout.storages.find(op.getStorageAttr().getAttr())->second.index},
+           {"layer_bytes", int64_t(op.getLayerStride()) * bytes},
+           {"page_bytes", int64_t(op.getPageStride()) * bytes}});
+    }
+    stacks.push_back({{"segment", segment.getName().str()},
+                      {"layers", segment.getRepeat()},
+                      {"parameters", std::move(names)},
+                      {"states", std::move(kept)}});
+  }
+  if (stacks.empty())
+    return nullptr;
+  BufferOp arrival = llvm::find_if(layout.buffers, [](const auto &entry) {
+                       return entry.first == baton::layer_arrival_buffer;
+                     })->second;
+  return {
+      {"storage",
+       layout.storages.find(arrival.getStorageAttr().getAttr())->second.index},
+      {"stacks", std::move(stacks)}};
 }
 
 static json eventsOf(Layouts layouts) {
@@ -724,6 +780,8 @@ json baton::plan::planMetadata(Layouts layouts) {
   if (mlir::Attribute batch = first->getAttr("event.batch")) {
     result["batch"] = toJson(batch);
     result["batch"]["tensors"] = persistentOf(layouts.front());
+    if (json offloading = offloadingOf(layouts.front()); !offloading.is_null())
+      result["offloading"] = std::move(offloading);
   }
   return result;
 }

@@ -42,6 +42,28 @@ def InsertTiers : Pass<"insert-tiers", "::mlir::ModuleOp"> {
   ];
 }
 
+def OffloadLayers : Pass<"offload-layers", "::mlir::ModuleOp"> {
+  let summary = "Let layers come from a file while a step runs";
+  let description = [{
+    At the beginning of each iteration of a segment that repeats there is a task
+    that has the runtime bring what the layer reads into memory, and waits for it
+    (the body `layer_arrival`). Every phase that reads a layer's parameters, or a state,
+    reads what the task writes. So derive-events makes these wait for it, and it for
+    all of them in the iteration before, whose room the runtime then fills with
+    what comes next.
+
+    ```mlir
+    event.segment "layers" repeat 16 {
+      event.phase "layers.arrival" ... accesses [read @layer_arrival[0 to 4], write @layer_arrived[0 to 1]]
+      event.phase "layers.q_proj" ... accesses [..., read @layer_arrived[0 to 1]]
+    ```
+
+    Parameters of segments that do not repeat stay in memory. Which of the others
+    do, the runtime decides when it starts: nothing else of the plan depends on it.
+    A program without a segment that repeats is an error.
+  }];
+}
+
 def ScheduleStatic : Pass<"schedule-static", "::mlir::ModuleOp"> {
   let summary = "Choose which worker runs which tile, for every number of workers";
   let description = [{

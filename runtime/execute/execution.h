@@ -4,6 +4,7 @@
 #define BATON_RUNTIME_EXECUTE_EXECUTION_H
 
 #include "runtime/comm/communicator.h"
+#include "runtime/execute/layer_arrivals.h"
 #include "runtime/execute/metadata.h"
 #include "runtime/execute/one_sequence.h"
 #include "runtime/execute/paged_region.h"
@@ -22,6 +23,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace baton {
 
@@ -45,6 +47,10 @@ struct ExecutionOptions {
   /// Of a program that has layers fetched: how a run keeps them, which outlives
   /// the execution; null for all in memory.
   const TieredRun *tiered = nullptr;
+  /// Of a program that was compiled with --offload: the weights that come from
+  /// a file, which outlive the execution, and the pages that stay in memory.
+  const OffloadedLayers *layers = nullptr;
+  std::optional<OffloadedPages> layer_pages = {};
 };
 
 /// What goes to the beginning of a storage.
@@ -77,6 +83,8 @@ public:
   /// Its place among the stages.
   virtual uint32_t place() const { return 0; }
   virtual void *const *stage_storages(uint32_t chunk) const { return nullptr; }
+  /// What came from files, if anything did; while no step runs.
+  virtual std::optional<LayerTraffic> layer_traffic() const { return {}; }
   /// Copy to a storage on a device, so many bytes behind its beginning, and
   /// from its beginning, while no task uses what is copied.
   virtual void write_storage(size_t storage, const void *data, uint64_t bytes,

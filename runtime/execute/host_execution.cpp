@@ -4,7 +4,10 @@
 
 #include "runtime/comm/job_end.h"
 #include "runtime/comm/shards.h"
+#include "runtime/execute/batch_inputs.h"
+#include "runtime/layer_arrival.h"
 
+#include <cstring>
 #include <stdexcept>
 
 namespace baton {
@@ -51,6 +54,14 @@ HostExecution::HostExecution(const Metadata &metadata,
   context.host = this;
   if (metadata.batch)
     step_inputs = batch_inputs(*metadata.batch, memory.storages());
+  if (options.layers || options.layer_pages) {
+    const auto offloading = OffloadingDescription::parse(metadata.json);
+    arrivals = std::make_unique<LayerArrivals>(
+        *offloading, options.layers, options.layer_pages,
+        batch_capacities(metadata, pages()), memory.storages(), step_inputs);
+    const BatonLayerArrival calls = {&LayerArrivals::arrive, arrivals.get()};
+    std::memcpy(memory.storages()[offloading->storage], &calls, sizeof calls);
+  }
   if (options.communicator)
     write_places(host.places, communicator->mesh(), communicator->rank(),
                  memory.storages());
@@ -59,6 +70,10 @@ HostExecution::HostExecution(const Metadata &metadata,
 HostExecution::~HostExecution() {
   stop = true;
   team.wait();
+}
+
+std::optional<LayerTraffic> HostExecution::layer_traffic() const {
+  return arrivals ? std::optional(arrivals->traffic()) : std::nullopt;
 }
 
 void HostExecution::start(StepDriver &next_driver, bool observed) {
@@ -84,6 +99,8 @@ void HostExecution::start(StepDriver &next_driver, bool observed) {
   context.steps[0] = first_step(tokens);
   numbers[0] = recorded;
   context.steps[1] = {};
+  if (arrivals && context.steps[0].rows != 0)
+    arrivals->begin_step(context.steps[0].rows);
   if (context.steps[0].rows != 0)
     team.start(
         [this](unsigned worker) { program(&context, worker, team.size()); });
@@ -109,6 +126,8 @@ void HostExecution::advance(BatonContext *context, const BatonStep *current,
     self.stop = true;
   *next = self.next_step(*current, {logits, stride, vocabulary});
   self.numbers[next - context->steps] = self.recorded;
+  if (self.arrivals && next->rows != 0)
+    self.arrivals->begin_step(next->rows);
   if (!self.communicator || !self.failure)
     return;
   // Other ranks wait for this one, and nobody may look at it before they end.

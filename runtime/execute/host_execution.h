@@ -35,6 +35,7 @@ public:
   unsigned workers() const override { return team.size(); }
   void *const *storages() const override { return memory.storages(); }
   const PagedRegion *paged_region() const override { return memory.paged(); }
+  std::optional<LayerTraffic> layer_traffic() const override;
   void start(StepDriver &driver, bool observed = false) override;
   void wait() override;
 
@@ -76,6 +77,7 @@ private:
   BatonContext context = {};
   /// The recorder's numbers of the context's steps.
   uint32_t numbers[2] = {};
+  std::unique_ptr<LayerArrivals> arrivals;
   Team team;
 };
 

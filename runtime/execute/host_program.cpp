@@ -26,5 +26,7 @@ baton_make_host_execution(const baton::Metadata &metadata,
     throw baton::Error("--workers: " + std::to_string(options.workers) +
                        " is not between 1 and " +
                        std::to_string(baton::max_workers));
-  return new baton::HostExecution(metadata, parameters.table(), options);
+  baton::ExecutionOptions own = options;
+  own.layers = parameters.offloaded();
+  return new baton::HostExecution(metadata, parameters.table(), own);
 }

@@ -12,6 +12,7 @@
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
+#include "runtime/main/offload_setup.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
@@ -22,6 +23,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 namespace baton {
 
@@ -190,13 +192,28 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   ResultFile results(options.out, requests);
   const size_t before = results.size();
 
-  const RankParameters parameters = ranks.load_weights(options.run);
+  OffloadSetup offload;
+  auto choose_shape = [&] {
+    format.shape = batch_capacities(
+        metadata, choose_pages(metadata, options.kv_memory,
+                               options.offload.memory.has_value()));
+    model->format.shape = format.shape;
+  };
+  if (options.offload.memory)
+    choose_shape();
+  std::filesystem::path folder =
+      std::filesystem::path(options.out).parent_path();
+  offload =
+      OffloadSetup::make(metadata, options.offload, wanted_workers,
+                         format.shape.pages, folder.empty() ? "." : folder);
+  const RankParameters parameters =
+      ranks.load_weights(options.run, offload.weights);
   // Of what weights have left.
-  format.shape =
-      batch_capacities(metadata, choose_pages(metadata, options.kv_memory));
-  model->format.shape = format.shape;
-  std::unique_ptr<Execution> execution = ranks.make_execution(
-      parameters, options.run, wanted_workers, format.shape.pages);
+  if (!offload.is_wanted())
+    choose_shape();
+  std::unique_ptr<Execution> execution =
+      ranks.make_execution(parameters, options.run, wanted_workers,
+                           format.shape.pages, offload.pages);
   RunTrace trace(metadata, options.run, *execution);
   MemoryCheck memory(metadata, options.run, *execution);
   ResultQueue queue;
@@ -221,11 +238,16 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   trace.publish();
   memory.publish();
   const BatchCounts counts = driver.counts();
-  if (options.json)
-    print(summary_json(run, counts, requests.size(), before, format.shape,
-                       execution->workers())
-              .dump() +
-          "\n");
+  if (options.json) {
+    nlohmann::ordered_json summary =
+        summary_json(run, counts, requests.size(), before, format.shape,
+                     execution->workers());
+    if (offload.is_wanted())
+      summary["memory"] = offload.json(*execution);
+    print(summary.dump() + "\n");
+  }
+  if (!options.run.quiet && offload.is_wanted())
+    std::fputs(offload.text(*execution).c_str(), stderr);
   if (!options.run.quiet)
     std::fputs(
         summary_text(run, counts, requests.size(), before, execution->workers())

@@ -37,7 +37,8 @@ uint64_t parse_memory_size(const std::string &flag, const std::string &text) {
 }
 
 uint64_t choose_pages(const Metadata &metadata,
-                      const std::optional<std::string> &kv_memory) {
+                      const std::optional<std::string> &kv_memory,
+                      bool may_offload) {
   const BatchDescription &batch = *metadata.batch;
   // Slots are 32-bit numbers.
   constexpr uint64_t most =
@@ -49,7 +50,8 @@ uint64_t choose_pages(const Metadata &metadata,
   uint64_t pages = full;
   if (kv_memory)
     pages = parse_memory_size("--kv-memory", *kv_memory) / page_bytes;
-  else if (std::optional<uint64_t> memory = free_memory())
+  else if (std::optional<uint64_t> memory = free_memory();
+           memory && !may_offload)
     pages = std::min(full, *memory / 2 / page_bytes);
   if (pages < 2)
     throw Error("--kv-memory: " +

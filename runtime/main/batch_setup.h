@@ -17,9 +17,11 @@ namespace baton {
 uint64_t parse_memory_size(const std::string &flag, const std::string &text);
 
 /// How many pages keys and values get, on each rank: in as much memory as
-/// `kv_memory` says, else for all sequences, in at most half of what is free.
+/// `kv_memory` says, else for all sequences, in at most half of what is free;
+/// also in more, if they need not all be in memory.
 uint64_t choose_pages(const Metadata &metadata,
-                      const std::optional<std::string> &kv_memory);
+                      const std::optional<std::string> &kv_memory,
+                      bool may_offload = false);
 
 /// The checkpoint's tokenizer and stop tokens. A tokenizer that there is not,
 /// or that is not understood, is no error: requests may do without.

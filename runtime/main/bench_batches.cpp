@@ -17,6 +17,7 @@
 #include "runtime/execute/machine_speed.h"
 #include "runtime/main/adapters.h"
 #include "runtime/main/decode_ranks.h"
+#include "runtime/main/offload_setup.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "runtime/weights/hash.h"
@@ -260,24 +261,33 @@ struct BatchMeasurements {
   unsigned workers = 0;
   /// Empty if there is none.
   std::string difference;
+  /// What --memory came to; null without.
+  nlohmann::ordered_json memory;
+  std::string memory_text;
 };
 
 BatchMeasurements measure_batches(const Metadata &metadata,
                                   const BenchOptions &options) {
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   const DecodeRanks ranks(metadata, options);
+  const uint64_t pages =
+      pages_for(metadata, options, std::ranges::max(options.batch));
+  const unsigned workers = program_workers(options.run, metadata);
+  const OffloadSetup offload =
+      OffloadSetup::make(metadata, options.offload, workers, pages, ".");
   const RankParameters parameters =
-      options.run.weights ? ranks.load_weights(options.run)
-                          : ranks.random_weights(chosen_workers(options.run));
+      options.run.weights
+          ? ranks.load_weights(options.run, offload.weights)
+          : ranks.random_weights(chosen_workers(options.run), offload.weights);
   std::unique_ptr<Execution> execution = ranks.make_execution(
-      parameters, options.run, program_workers(options.run, metadata),
-      pages_for(metadata, options, std::ranges::max(options.batch)));
+      parameters, options.run, workers, pages, offload.pages);
   const Adapters adapters = read_adapters(metadata, options.adapters)->all();
   BatchMeasurements measured;
   measured.workers = execution->workers();
   measured.limits = limits_of(metadata);
   auto measure_machine = [&] {
-    if (metadata.device.is_null() && !options.brief)
+    // That takes memory of its own.
+    if (metadata.device.is_null() && !options.brief && !offload.is_wanted())
       measured.limits.measure(measured.workers, parameters.front().packed());
   };
   for (uint64_t size : options.batch) {
@@ -301,6 +311,10 @@ BatchMeasurements measure_batches(const Metadata &metadata,
     measured.speeds.push_back(std::move(best));
   }
   measure_machine();
+  if (offload.is_wanted()) {
+    measured.memory = offload.json(*execution);
+    measured.memory_text = offload.text(*execution);
+  }
   return measured;
 }
 
@@ -329,13 +343,16 @@ nlohmann::ordered_json json_of(const Metadata &metadata,
          {"read_bandwidth_fraction", optional_json(fractions.bytes)},
          {"fma_fraction", optional_json(fractions.flops)}});
   }
-  return {{"batches", results},
-          {"prefill", options.prefill},
-          {"decode", options.decode},
-          {"workers", measured.workers},
-          {"read_bandwidth", measured.limits.bandwidth},
-          {"fma_peak", measured.limits.arithmetic},
-          {"verdict", verdict_of(measured)}};
+  nlohmann::ordered_json json = {{"batches", results},
+                                 {"prefill", options.prefill},
+                                 {"decode", options.decode},
+                                 {"workers", measured.workers},
+                                 {"read_bandwidth", measured.limits.bandwidth},
+                                 {"fma_peak", measured.limits.arithmetic},
+                                 {"verdict", verdict_of(measured)}};
+  if (!measured.memory.is_null())
+    json["memory"] = measured.memory;
+  return json;
 }
 
 std::string text_of(const Metadata &metadata,
@@ -361,7 +378,8 @@ std::string text_of(const Metadata &metadata,
     text += "machine: " + fixed_text(measured.limits.arithmetic / 1e9, 1) +
             " GFLOP/s, " + fixed_text(measured.limits.bandwidth / 1e9, 1) +
             " GB/s read\n";
-  return text + "verdict: " + verdict_of(measured) + "\n";
+  return text + measured.memory_text + "verdict: " + verdict_of(measured) +
+         "\n";
 }
 
 } // namespace

@@ -582,6 +582,10 @@ std::string result_text(const Metadata &metadata, const BenchOptions &options,
 
 void bench_command(const Metadata &metadata, const BenchOptions &options) {
   check_request(metadata, options);
+  if (options.offload.memory &&
+      (options.dry_run || options.step_times || options.batch.empty()))
+    throw Error("bench: --memory is for --batch, without --dry-run and "
+                "--step-times");
   if (options.dry_run)
     return forecast_decoding(metadata, options);
   if (options.step_times)

@@ -693,6 +693,35 @@ void add_page_options(CLI::App &command, std::optional<std::string> &kv_memory,
                    "alike");
 }
 
+/// Of programs of --offload.
+void add_offload_options(CLI::App &command, OffloadFlags &flags,
+                         const std::string &usual_folder) {
+  command
+      .add_option("--memory", flags.memory,
+                  "The most that the process has in memory, as in 512MiB or "
+                  "4GiB, of a program of --offload: weights, keys and values "
+                  "beyond that come from files, layer by layer. The tokens are "
+                  "the same")
+      ->type_name("SIZE");
+  command
+      .add_option("--kv-in-memory", flags.kv_in_memory,
+                  "Of --memory, for keys and values that stay there (default: "
+                  "all of them if the weights of two layers fit beside them, "
+                  "else as many as do)")
+      ->type_name("SIZE");
+  command
+      .add_option("--offload-dir", flags.folder,
+                  "Folder on a disk for a file of what does not stay in memory "
+                  "(default: " +
+                      usual_folder +
+                      "); weights lie in the checkpoint's .baton, unless "
+                      "--no-cache is given")
+      ->type_name("DIR");
+  command.add_flag("--no-prefetch", flags.no_prefetch,
+                   "Of --memory, for comparison: a layer comes when the one "
+                   "before is done, not while it computes");
+}
+
 /// Of those that generate.
 void add_prompt_lookup(CLI::App &command, uint32_t &most) {
   add_number(command, "--prompt-lookup", most, "N",
@@ -720,6 +749,7 @@ void add_request_options(CLI::App &command, BatchCommandOptions &options) {
       ->required();
   add_adapters(command, options.adapters);
   add_page_options(command, options.kv_memory, options.no_prefix_cache);
+  add_offload_options(command, options.offload, "that of --out");
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end about the whole run");
 }
@@ -978,6 +1008,7 @@ void add_bench_options(CLI::App &command, BenchOptions &options,
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(whole(1));
+  add_offload_options(command, options.offload, "the current one");
   CLI::Option *steps =
       command
           .add_option("--step-times", options.step_times,

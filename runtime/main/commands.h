@@ -73,6 +73,7 @@ struct BatchCommandOptions : RankOptions {
   std::vector<std::string> adapters;
   /// "4GiB"; else what fits.
   std::optional<std::string> kv_memory;
+  OffloadFlags offload;
   bool no_prefix_cache = false;
   uint32_t prompt_lookup = usual_prompt_lookup;
   bool json = false;
@@ -137,6 +138,7 @@ struct BenchOptions : RankOptions {
   std::vector<uint64_t> chunks, contexts;
   /// "NAME=DIR", PEFT folders that sequences of a batch have in turn.
   std::vector<std::string> adapters;
+  OffloadFlags offload;
   /// 0: a few, as time allows.
   uint64_t repeat = 0;
   bool profile = false;

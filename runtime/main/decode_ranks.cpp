@@ -435,24 +435,28 @@ DecodeRanks::DecodeRanks(const Metadata &metadata, const RankOptions &options,
     : metadata(metadata), options(options), ranks({communicator.rank()}),
       communicator(&communicator), own_workers(workers) {}
 
-RankParameters DecodeRanks::load_weights(const RunOptions &run) const {
+RankParameters
+DecodeRanks::load_weights(const RunOptions &run,
+                          const std::optional<LayerLoading> &layers) const {
   RankParameters result;
   for (uint32_t rank : ranks)
-    result.push_back(baton::load_weights(metadata, run, rank));
+    result.push_back(baton::load_weights(metadata, run, rank, layers));
   return result;
 }
 
-RankParameters DecodeRanks::random_weights(unsigned threads) const {
+RankParameters
+DecodeRanks::random_weights(unsigned threads,
+                            const std::optional<LayerLoading> &layers) const {
   RankParameters result;
   for (uint32_t rank : ranks)
-    result.push_back(Parameters::random(metadata.json, rank, threads, rank));
+    result.push_back(
+        Parameters::random(metadata.json, rank, threads, rank, layers));
   return result;
 }
 
-std::unique_ptr<Execution>
-DecodeRanks::make_execution(const RankParameters &parameters,
-                            const RunOptions &run, unsigned workers,
-                            uint64_t pages) const {
+std::unique_ptr<Execution> DecodeRanks::make_execution(
+    const RankParameters &parameters, const RunOptions &run, unsigned workers,
+    uint64_t pages, const std::optional<OffloadedPages> &layer_pages) const {
   const auto origin = static_cast<uint32_t>(run.event_origin);
   if (communicator)
     return std::make_unique<LeadingExecution>(
@@ -460,7 +464,7 @@ DecodeRanks::make_execution(const RankParameters &parameters,
         ExecutionOptions{own_workers, origin, communicator, {}, pages});
   if (ranks.size() == 1)
     return baton::make_execution(metadata, parameters.front(), run, workers,
-                                 pages);
+                                 pages, layer_pages);
   return std::make_unique<RankExecution>(
       metadata, parameters,
       ExecutionOptions{workers, origin, nullptr, {}, pages}, options,

@@ -31,15 +31,20 @@ public:
               Communicator &communicator, unsigned workers);
 
   /// Reads what --weights names.
-  RankParameters load_weights(const RunOptions &run) const;
+  RankParameters
+  load_weights(const RunOptions &run,
+               const std::optional<LayerLoading> &layers = {}) const;
   /// Random ones.
-  RankParameters random_weights(unsigned threads) const;
+  RankParameters
+  random_weights(unsigned threads,
+                 const std::optional<LayerLoading> &layers = {}) const;
   /// The program on all ranks. `workers` are divided among those that are
-  /// threads; `parameters` outlives the execution. Each has so many `pages`.
-  std::unique_ptr<Execution> make_execution(const RankParameters &parameters,
-                                            const RunOptions &run,
-                                            unsigned workers,
-                                            uint64_t pages = 0) const;
+  /// threads; `parameters` outlives the execution. Each has so many `pages`, of
+  /// which `layer_pages` may say that some do not stay in memory.
+  std::unique_ptr<Execution>
+  make_execution(const RankParameters &parameters, const RunOptions &run,
+                 unsigned workers, uint64_t pages = 0,
+                 const std::optional<OffloadedPages> &layer_pages = {}) const;
 
 private:
   const Metadata &metadata;

@@ -35,6 +35,18 @@ struct DataOptions {
   std::optional<uint64_t> context, windows;
 };
 
+/// Of programs that were compiled with --offload.
+struct OffloadFlags {
+  /// "4GiB": the most that the process has in memory.
+  std::optional<std::string> memory;
+  /// Of this, for keys and values that stay there.
+  std::optional<std::string> kv_in_memory;
+  /// The folder of files that have what does not stay.
+  std::optional<std::string> folder;
+  /// For comparison: layers come one after another with what is computed.
+  bool no_prefetch = false;
+};
+
 /// What commands that run on several ranks take, too.
 struct RankOptions {
   /// As many as the program is compiled for, which is what nothing means.

@@ -23,7 +23,8 @@ std::filesystem::path weights_path(const RunOptions &options) {
 
 Parameters load_weights(const Metadata &metadata,
                         const std::filesystem::path &path,
-                        const RunOptions &options, uint32_t rank) {
+                        const RunOptions &options, uint32_t rank,
+                        const std::optional<LayerLoading> &layers) {
   Checkpoint checkpoint = Checkpoint::open(path);
   Progress progress("loading weights", options.quiet);
   LoadOptions load;
@@ -31,6 +32,7 @@ Parameters load_weights(const Metadata &metadata,
   load.use_cache = !options.no_cache;
   load.threads = chosen_workers(options);
   load.quiet = options.quiet;
+  load.layers = layers;
   load.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total);
   };
@@ -38,18 +40,20 @@ Parameters load_weights(const Metadata &metadata,
 }
 
 Parameters load_weights(const Metadata &metadata, const RunOptions &options,
-                        uint32_t rank) {
-  return load_weights(metadata, weights_path(options), options, rank);
+                        uint32_t rank,
+                        const std::optional<LayerLoading> &layers) {
+  return load_weights(metadata, weights_path(options), options, rank, layers);
 }
 
-std::unique_ptr<Execution> make_execution(const Metadata &metadata,
-                                          const Parameters &parameters,
-                                          const RunOptions &options,
-                                          unsigned workers, uint64_t pages) {
+std::unique_ptr<Execution>
+make_execution(const Metadata &metadata, const Parameters &parameters,
+               const RunOptions &options, unsigned workers, uint64_t pages,
+               const std::optional<OffloadedPages> &layer_pages) {
   Progress progress("copying weights to the device", options.quiet);
   ExecutionOptions execution;
   execution.workers = workers;
   execution.pages = pages;
+  execution.layer_pages = layer_pages;
   execution.event_origin = static_cast<uint32_t>(options.event_origin);
   execution.progress = [&](uint64_t done, uint64_t total) {
     progress.update(done, total);

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 namespace baton {
 
@@ -18,19 +19,22 @@ namespace baton {
 std::filesystem::path weights_path(const RunOptions &options);
 
 /// Reads the parameters of one of the program's ranks from a checkpoint,
-/// showing progress; from --weights without one.
+/// showing progress; from --weights without one. `layers`: of which some move.
 Parameters load_weights(const Metadata &metadata,
                         const std::filesystem::path &path,
-                        const RunOptions &options, uint32_t rank);
+                        const RunOptions &options, uint32_t rank,
+                        const std::optional<LayerLoading> &layers = {});
 Parameters load_weights(const Metadata &metadata, const RunOptions &options,
-                        uint32_t rank = 0);
+                        uint32_t rank = 0,
+                        const std::optional<LayerLoading> &layers = {});
 
 /// make_execution() with the run's event origin; where it copies the weights to
-/// a device, progress is shown. `pages`: of what is paged.
-std::unique_ptr<Execution> make_execution(const Metadata &metadata,
-                                          const Parameters &parameters,
-                                          const RunOptions &options,
-                                          unsigned workers, uint64_t pages = 0);
+/// a device, progress is shown. `pages`: of what is paged, of which
+/// `layer_pages` may say that some do not stay in memory.
+std::unique_ptr<Execution>
+make_execution(const Metadata &metadata, const Parameters &parameters,
+               const RunOptions &options, unsigned workers, uint64_t pages = 0,
+               const std::optional<OffloadedPages> &layer_pages = {});
 
 } // namespace baton
 

@@ -37,8 +37,7 @@ struct FileHeader {
   uint64_t checksum;
 };
 
-// The data starts on a page.
-constexpr uint64_t data_offset = 4096;
+constexpr uint64_t data_offset = packed_data_offset;
 // One huge page each, so that no two threads touch the same one first.
 constexpr uint64_t block_bytes = HugeRegion::alignment;
 
@@ -151,9 +150,12 @@ std::filesystem::path cache_path(const Checkpoint &checkpoint, CacheKey key) {
          (hash_text(key.words[0]) + hash_text(key.words[1]) + ".packed");
 }
 
-CacheState read_cache(const std::filesystem::path &path, CacheKey key,
-                      HugeRegion &region, unsigned threads,
-                      const BytesDone &done) {
+/// Reads blocks to where `at` says, one after another on each thread, and hands
+/// them over.
+template <typename At, typename Take>
+static CacheState read_blocks(const std::filesystem::path &path, CacheKey key,
+                              uint64_t size, unsigned threads, const At &at,
+                              const Take &take) {
   Descriptor descriptor{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   struct stat status;
   if (descriptor.value < 0 || fstat(descriptor.value, &status) != 0 ||
@@ -162,26 +164,48 @@ CacheState read_cache(const std::filesystem::path &path, CacheKey key,
   FileHeader header;
   if (!read_all(descriptor.value, &header, sizeof(header), 0))
     return CacheState::Damaged;
-  FileHeader expected = expected_header(key, region.size(), header.checksum);
+  FileHeader expected = expected_header(key, size, header.checksum);
   if (std::memcmp(&header, &expected, sizeof(header)) != 0 ||
-      static_cast<uint64_t>(status.st_size) != data_offset + region.size())
+      static_cast<uint64_t>(status.st_size) != data_offset + size)
     return CacheState::Damaged;
 
-  std::vector<uint64_t> checksums(block_count(region.size()));
+  std::vector<uint64_t> checksums(block_count(size));
   std::atomic<bool> failed = false;
   parallel_for(checksums.size(), threads, [&](size_t block) {
     if (failed.load(std::memory_order_relaxed))
       return;
     uint64_t offset = block * block_bytes;
-    uint64_t bytes = std::min(block_bytes, region.size() - offset);
-    if (!read_all(descriptor.value, region.data() + offset, bytes,
-                  data_offset + offset))
+    uint64_t bytes = std::min(block_bytes, size - offset);
+    std::byte *data = at(offset);
+    if (!read_all(descriptor.value, data, bytes, data_offset + offset)) {
       failed = true;
-    checksums[block] = hash_bytes(region.data() + offset, bytes, block);
-    done(bytes);
+      return;
+    }
+    checksums[block] = hash_bytes(data, bytes, block);
+    take(offset, std::span<const std::byte>(data, bytes));
   });
   return failed || combine(checksums) != header.checksum ? CacheState::Damaged
                                                          : CacheState::Read;
+}
+
+CacheState read_cache(const std::filesystem::path &path, CacheKey key,
+                      HugeRegion &region, unsigned threads,
+                      const BytesDone &done) {
+  return read_blocks(
+      path, key, region.size(), threads,
+      [&](uint64_t offset) { return region.data() + offset; },
+      [&](uint64_t, std::span<const std::byte> block) { done(block.size()); });
+}
+
+CacheState scan_cache(const std::filesystem::path &path, CacheKey key,
+                      uint64_t bytes, unsigned threads, const TakeBlock &take) {
+  return read_blocks(
+      path, key, bytes, threads,
+      [](uint64_t) {
+        thread_local std::vector<std::byte> block(block_bytes);
+        return block.data();
+      },
+      take);
 }
 
 void write_cache(const std::filesystem::path &path, CacheKey key,
@@ -202,6 +226,40 @@ void write_cache(const std::filesystem::path &path, CacheKey key,
   });
   std::array<char, data_offset> page = {};
   FileHeader header = expected_header(key, region.size(), combine(checksums));
+  std::memcpy(page.data(), &header, sizeof(header));
+  file.write(page.data(), page.size(), 0);
+  file.publish();
+}
+
+void make_cache(const std::filesystem::path &path, CacheKey key, uint64_t bytes,
+                unsigned threads,
+                const std::function<void(const WriteRange &)> &make) {
+  std::filesystem::path folder = path.parent_path();
+  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    throw Error(folder.string() + ": " + std::strerror(errno));
+  remove_abandoned(folder);
+
+  BlockFileSizeSignal block_signal;
+  TemporaryFile file(path);
+  make([&](const void *data, uint64_t length, uint64_t offset) {
+    file.write(data, length, data_offset + offset);
+  });
+  // The last byte, so that the file is as long as it should be.
+  Descriptor written{open(file.path().c_str(), O_RDWR | O_CLOEXEC)};
+  if (written.value < 0 ||
+      ftruncate(written.value, static_cast<off_t>(data_offset + bytes)) != 0)
+    throw Error(path.string() + ": " + std::strerror(errno));
+  std::vector<uint64_t> checksums(block_count(bytes));
+  parallel_for(checksums.size(), threads, [&](size_t block) {
+    thread_local std::vector<std::byte> data(block_bytes);
+    const uint64_t offset = block * block_bytes;
+    const uint64_t length = std::min(block_bytes, bytes - offset);
+    if (!read_all(written.value, data.data(), length, data_offset + offset))
+      throw Error(path.string() + ": cannot be read back");
+    checksums[block] = hash_bytes(data.data(), length, block);
+  });
+  std::array<char, data_offset> page = {};
+  FileHeader header = expected_header(key, bytes, combine(checksums));
   std::memcpy(page.data(), &header, sizeof(header));
   file.write(page.data(), page.size(), 0);
   file.publish();

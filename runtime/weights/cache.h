@@ -26,9 +26,11 @@
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/memory.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <string_view>
 
 namespace baton {
@@ -56,6 +58,29 @@ using BytesDone = std::function<void(uint64_t bytes)>;
 CacheState read_cache(const std::filesystem::path &path, CacheKey key,
                       HugeRegion &region, unsigned threads,
                       const BytesDone &done);
+
+/// Gets blocks of the region one by one, several threads beside one another; a
+/// block's bytes are there during the call.
+using TakeBlock =
+    std::function<void(uint64_t offset, std::span<const std::byte> block)>;
+
+/// The same without a region: a file of so many bytes, block by block.
+CacheState scan_cache(const std::filesystem::path &path, CacheKey key,
+                      uint64_t bytes, unsigned threads, const TakeBlock &take);
+
+/// Where the region's bytes begin in the file.
+inline constexpr uint64_t packed_data_offset = 4096;
+
+/// Puts bytes at an offset of the region into the file.
+using WriteRange =
+    std::function<void(const void *data, uint64_t bytes, uint64_t offset)>;
+
+/// Makes a file of so many bytes, all of which `make` writes; what it leaves
+/// out is zeros. Throws Error, leaving no file behind, when the folder or the
+/// disk refuses, or `make` throws.
+void make_cache(const std::filesystem::path &path, CacheKey key, uint64_t bytes,
+                unsigned threads,
+                const std::function<void(const WriteRange &)> &make);
 
 /// Writes the region, and removes what killed writers left in the folder.
 /// Throws Error, leaving no file behind, when the folder or the disk refuses.

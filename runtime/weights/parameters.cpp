@@ -4,141 +4,55 @@
 
 #include "runtime/error.h"
 #include "runtime/weights/cache.h"
-#include "runtime/weights/convert.h"
 #include "runtime/weights/description.h"
-#include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/packed_file.h"
 #include "runtime/weights/parallel.h"
+#include "runtime/weights/parameter_slots.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
+#include <map>
 #include <mutex>
+#include <tuple>
+#include <utility>
 
 namespace baton {
 
 namespace {
 
-/// One layer of one parameter.
-struct Slot {
-  const ParameterDescription *parameter;
-  /// As tensors' names count it.
-  uint64_t layer = 0;
-  /// Its tensors, one per part; empty for constants and random weights.
-  std::vector<StoredTensor> tensors;
-  /// The program reads the checkpoint's own bytes.
-  bool in_place = false;
-  /// Nobody reads it on this rank.
-  bool elsewhere = false;
-
-  bool in_region() const { return !in_place && !elsewhere; }
-  /// In the region, unless in place.
-  uint64_t offset = 0;
-};
-
-/// A piece of a slot: its form's units first ..= last - 1.
-struct Job {
-  size_t slot;
-  uint64_t first;
-  uint64_t last;
-};
-
-/// All slots, in the order of the program's pointer table; with a checkpoint,
-/// each with its tensors.
-std::vector<Slot>
-make_slots(const std::vector<ParameterDescription> &parameters,
-           const Checkpoint *checkpoint) {
-  std::vector<Slot> slots;
-  for (const ParameterDescription &parameter : parameters)
-    for (uint64_t layer = 0; layer < parameter.layers; ++layer) {
-      Slot slot{
-          &parameter, parameter.first_layer + layer * parameter.layer_step, {}};
-      slot.elsewhere = parameter.is_elsewhere;
-      if (slot.elsewhere) {
-        slots.push_back(std::move(slot));
-        continue;
-      }
-      if (checkpoint)
-        for (const ParameterPart &part : parameter.parts)
-          slot.tensors.push_back(find_stored(part, slot.layer, *checkpoint));
-      slot.in_place =
-          checkpoint && parameter.form->reads_in_place(slot.tensors);
-      slots.push_back(std::move(slot));
-    }
-  return slots;
-}
-
-/// A line between slots that belongs to none, so that the address sanitizer
-/// sees a task run from one into the next.
-constexpr uint64_t slot_gap = 64;
-
-/// Places the slots in the region; returns its size.
-uint64_t assign_offsets(std::vector<Slot> &slots) {
-  constexpr uint64_t line = 64, page = 4096, large = 64 * 1024;
+void forbid_gaps(const std::vector<ParameterSlot> &slots, HugeRegion &region) {
   uint64_t end = 0;
-  for (Slot &slot : slots) {
-    if (!slot.in_region())
-      continue;
-    uint64_t bytes = slot.parameter->form->layer_bytes();
-    uint64_t alignment = bytes >= large ? page : line;
-    uint64_t start = end ? end + slot_gap : 0;
-    slot.offset = (start + alignment - 1) / alignment * alignment;
-    // Each parameter is below 2^48; the sum is checked all the same.
-    if (__builtin_add_overflow(slot.offset, bytes, &end) || end >> 56)
-      throw Error("the compiled program's parameters have an impossible size");
-  }
-  return end;
-}
-
-void forbid_gaps(const std::vector<Slot> &slots, HugeRegion &region) {
-  uint64_t end = 0;
-  for (const Slot &slot : slots) {
+  for (const ParameterSlot &slot : slots) {
     if (!slot.in_region())
       continue;
     region.forbid(end, slot.offset - end);
-    end = slot.offset + slot.parameter->form->layer_bytes();
+    end = slot.offset + slot.bytes();
   }
-}
-
-/// Cuts the slots that live in the region into pieces of about a megabyte. The
-/// cut depends on nothing else: random values are seeded by piece.
-std::vector<Job> make_jobs(const std::vector<Slot> &slots) {
-  constexpr uint64_t job_bytes = uint64_t(1) << 20;
-  std::vector<Job> jobs;
-  for (size_t i = 0; i < slots.size(); ++i) {
-    if (!slots[i].in_region())
-      continue;
-    const WeightForm &form = *slots[i].parameter->form;
-    uint64_t units = form.units();
-    uint64_t step =
-        std::max<uint64_t>(1, job_bytes / (form.layer_bytes() / units));
-    for (uint64_t first = 0; first < units; first += step)
-      jobs.push_back({i, first, std::min(units, first + step)});
-  }
-  return jobs;
 }
 
 /// Packs every slot; source pages are dropped as soon as a slot is done.
-void pack_all(const std::vector<Slot> &slots, std::byte *base, unsigned threads,
-              const BytesDone &done) {
-  std::vector<Job> jobs = make_jobs(slots);
+void pack_all(const std::vector<ParameterSlot> &slots, std::byte *base,
+              unsigned threads, const BytesDone &done) {
+  std::vector<PackingJob> jobs = make_jobs(slots);
   std::vector<std::atomic<uint64_t>> left(slots.size());
-  for (const Job &job : jobs)
+  for (const PackingJob &job : jobs)
     left[job.slot].fetch_add(1, std::memory_order_relaxed);
   parallel_for(jobs.size(), threads, [&](size_t i) {
-    const Job &job = jobs[i];
-    const Slot &slot = slots[job.slot];
+    const PackingJob &job = jobs[i];
+    const ParameterSlot &slot = slots[job.slot];
     if (job.first == 0)
       for (const StoredTensor &source : slot.tensors)
         source.file->prefetch(*source.tensor);
-    slot.parameter->form->pack(slot.tensors, job.first, job.last,
-                               base + slot.offset);
+    make_piece(slot, job, {}, base + slot.offset);
     if (left[job.slot].fetch_sub(1, std::memory_order_acq_rel) == 1) {
       for (const StoredTensor &source : slot.tensors)
         source.file->release(*source.tensor);
-      done(slot.parameter->form->layer_bytes());
+      done(slot.bytes());
     }
   });
 }
@@ -184,23 +98,139 @@ void warn(const LoadOptions &options, const std::string &message) {
     std::fprintf(stderr, "warning: %s\n", message.c_str());
 }
 
+/// Where the slots of a region lie in memory, of which only some stay there.
+class LayeredRegion {
+public:
+  LayeredRegion(std::vector<ParameterSlot> &slots, uint64_t bytes,
+                const nlohmann::json &description, const LayerLoading &loading,
+                HugeRegion &region, HugeRegion &ring);
+
+  /// Of a slot of the region.
+  std::byte *memory_of(size_t slot) const { return places[slot]; }
+  /// Takes what stays from a part of the region.
+  void take(uint64_t offset, std::span<const std::byte> block);
+  std::unique_ptr<OffloadedLayers> moving;
+
+private:
+  struct Staying {
+    uint64_t offset, bytes;
+    std::byte *to;
+  };
+  std::vector<std::byte *> places;
+  /// In ascending order.
+  std::vector<Staying> staying;
+};
+
+LayeredRegion::LayeredRegion(std::vector<ParameterSlot> &slots, uint64_t bytes,
+                             const nlohmann::json &description,
+                             const LayerLoading &loading, HugeRegion &region,
+                             HugeRegion &ring)
+    : moving(std::make_unique<OffloadedLayers>()), places(slots.size()) {
+  const std::optional<OffloadingDescription> offloading =
+      OffloadingDescription::parse(description);
+  const WeightNeeds needs = weight_needs(description, *offloading);
+  const LayerPlacement &placement = loading.placement;
+  const uint64_t layers = offloading->layers();
+
+  std::vector<uint64_t> begins;
+  uint64_t ring_bytes = 0;
+  for (uint64_t place : placement.places) {
+    begins.push_back(ring_bytes);
+    ring_bytes += place;
+  }
+  ring = HugeRegion(ring_bytes);
+  moving->layers.resize(layers);
+  moving->moved_bytes = placement.moved_bytes;
+  std::vector<uint64_t> ends(layers);
+  for (size_t i = 0; i < needs.pieces.size(); ++i) {
+    if (placement.stays[i])
+      continue;
+    const auto &[layer, parameter, piece_bytes] = needs.pieces[i];
+    const ParameterSlot &slot = slots[needs.slots[i]];
+    std::byte *const to =
+        ring.data() + begins[place_of(layer, layers)] + ends[layer];
+    places[needs.slots[i]] = to;
+    const uint64_t whole = round_up(piece_bytes, page_bytes);
+    ends[layer] += whole;
+    moving->layers[layer].push_back(
+        {packed_data_offset + slot.offset, whole, to});
+  }
+
+  // What stays, in the same order and with the same alignment.
+  std::vector<ParameterSlot> kept = slots;
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (places[i])
+      kept[i].elsewhere = true;
+  region = HugeRegion(assign_offsets(kept));
+  forbid_gaps(kept, region);
+  for (size_t i = 0; i < kept.size(); ++i)
+    if (kept[i].in_region()) {
+      places[i] = region.data() + kept[i].offset;
+      staying.push_back({slots[i].offset, slots[i].bytes(), places[i]});
+    }
+}
+
+void LayeredRegion::take(uint64_t offset, std::span<const std::byte> block) {
+  const uint64_t end = offset + block.size();
+  auto part = std::partition_point(
+      staying.begin(), staying.end(),
+      [&](const Staying &slot) { return slot.offset + slot.bytes <= offset; });
+  for (; part != staying.end() && part->offset < end; ++part) {
+    const uint64_t from = std::max(offset, part->offset);
+    const uint64_t to = std::min(end, part->offset + part->bytes);
+    std::memcpy(part->to + (from - part->offset),
+                block.data() + (from - offset), to - from);
+  }
+}
+
+/// The cache's key, and where its file lies.
+std::pair<CacheKey, std::filesystem::path>
+cache_of(const nlohmann::json &description, const Checkpoint &checkpoint,
+         uint32_t rank) {
+  std::string text = description.at("parameters").dump();
+  // Of several ranks each has parts of its own.
+  if (Mesh mesh = Mesh::parse(description); mesh.ranks() > 1)
+    text += " rank " + std::to_string(rank) + " of " + mesh.text();
+  const CacheKey key = packing_key(checkpoint, text);
+  return {key, cache_path(checkpoint, key)};
+}
+
 } // namespace
 
-StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
-                         const Checkpoint &checkpoint) {
-  StoredTensor found = checkpoint.find(part.names(layer));
-  std::string where =
-      found.file->path().string() + ": tensor " + quote_name(found.name);
-  if (found.tensor->shape != part.shape)
-    throw Error(where + " has the shape " + shape_text(found.tensor->shape) +
-                ", but the program was compiled for " + shape_text(part.shape));
-  if (!is_quantised(found.tensor->type) &&
-      !conversion(found.tensor->type, DataType::F32))
-    throw Error(where + " has the dtype " +
-                std::string(stored_type_name(found.tensor->type)) +
-                "; weights must be F32, F16, BF16, F64 or quantised as GGUF "
-                "files or config.json's quantization_config say");
-  return found;
+WeightNeeds weight_needs(const nlohmann::json &description,
+                         const OffloadingDescription &offloading) {
+  const std::vector<ParameterDescription> parameters =
+      parse_parameters(description);
+  struct Use {
+    uint64_t first_layer = 0;
+    size_t number = 0;
+  };
+  std::map<std::string, Use> moves;
+  uint64_t first_layer = 0;
+  for (const OffloadingDescription::Stack &stack : offloading.stacks) {
+    for (const std::string &name : stack.parameters)
+      moves.emplace(name, Use{first_layer, moves.size()});
+    first_layer += stack.layers;
+  }
+  WeightNeeds needs;
+  size_t slot = 0;
+  for (const ParameterDescription &parameter : parameters) {
+    const uint64_t bytes = parameter.form->layer_bytes();
+    auto use = moves.find(parameter.name);
+    const bool can_move = use != moves.end() && bytes >= slot_bytes_on_page;
+    for (uint64_t layer = 0; layer < parameter.layers; ++layer, ++slot) {
+      if (!can_move) {
+        needs.fixed += bytes < slot_bytes_on_page
+                           ? bytes + 2 * slot_gap
+                           : round_up(bytes + slot_gap, page_bytes);
+        continue;
+      }
+      needs.pieces.push_back(
+          {use->second.first_layer + layer, use->second.number, bytes});
+      needs.slots.push_back(slot);
+    }
+  }
+  return needs;
 }
 
 Parameters Parameters::load(const nlohmann::json &description,
@@ -208,30 +238,46 @@ Parameters Parameters::load(const nlohmann::json &description,
                             const LoadOptions &options) {
   std::vector<ParameterDescription> parameters =
       parse_parameters(description, options.rank);
-  std::vector<Slot> slots = make_slots(parameters, &checkpoint);
+  std::vector<ParameterSlot> slots = make_slots(parameters, &checkpoint);
   Parameters result;
-  result.region = HugeRegion(assign_offsets(slots));
-  result.resident = result.region.size();
-  std::byte *base = result.region.data();
-
-  Progress progress(options, result.region.size());
-  auto done = [&](uint64_t bytes) { progress.add(bytes); };
-  CacheState state = CacheState::Absent;
+  const uint64_t bytes = assign_offsets(slots);
+  // Tables that are all read in place leave nothing to keep.
+  const bool use_cache = options.use_cache && bytes != 0;
   CacheKey key = {};
   std::filesystem::path path;
-  // Tables that are all read in place leave nothing to keep.
-  bool use_cache = options.use_cache && result.region.size() != 0;
-  if (use_cache) {
-    std::string text = description.at("parameters").dump();
-    // Of several ranks each has parts of its own.
-    if (Mesh mesh = Mesh::parse(description); mesh.ranks() > 1)
-      text += " rank " + std::to_string(options.rank) + " of " + mesh.text();
-    key = packing_key(checkpoint, text);
-    path = cache_path(checkpoint, key);
-    state = read_cache(path, key, result.region, options.threads, done);
+  if (use_cache)
+    std::tie(key, path) = cache_of(description, checkpoint, options.rank);
+  Progress progress(options, bytes);
+  auto done = [&](uint64_t bytes) { progress.add(bytes); };
+  auto warn_of_damage = [&](const std::filesystem::path &file) {
+    warn(options, file.string() + ": is damaged, packing the weights again");
+  };
+  std::optional<LayeredRegion> layered;
+  if (options.layers) {
+    layered.emplace(slots, bytes, description, *options.layers, result.region,
+                    result.ring);
+    auto take = [&](uint64_t offset, std::span<const std::byte> block) {
+      layered->take(offset, block);
+      done(block.size());
+    };
+    layered->moving->file =
+        use_cache ? open_packed_file(path, key, slots, bytes, options.threads,
+                                     take, warn_of_damage)
+                  : make_packed_file(options.layers->folder, slots, bytes, {},
+                                     options.threads, take);
+    progress.finish();
+    result.moving = std::move(layered->moving);
+    result.point_to(slots,
+                    [&](size_t slot) { return layered->memory_of(slot); });
+    return result;
   }
+  result.region = HugeRegion(bytes);
+  std::byte *base = result.region.data();
+  CacheState state = CacheState::Absent;
+  if (use_cache)
+    state = read_cache(path, key, result.region, options.threads, done);
   if (state == CacheState::Damaged) {
-    warn(options, path.string() + ": is damaged, packing the weights again");
+    warn_of_damage(path);
     result.region.clear();
   }
   if (state != CacheState::Read) {
@@ -249,56 +295,65 @@ Parameters Parameters::load(const nlohmann::json &description,
   progress.finish();
   forbid_gaps(slots, result.region);
   result.cached = state == CacheState::Read;
-  result.all_pieces.push_back(result.packed());
+  result.point_to(slots,
+                  [&](size_t slot) { return base + slots[slot].offset; });
+  return result;
+}
 
-  for (const Slot &slot : slots) {
+void Parameters::point_to(const std::vector<ParameterSlot> &slots,
+                          const std::function<std::byte *(size_t)> &memory_of) {
+  resident = region.size() + ring.size();
+  all_pieces.push_back(packed());
+  if (ring.size())
+    all_pieces.push_back({ring.data(), static_cast<size_t>(ring.size())});
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const ParameterSlot &slot = slots[i];
     if (!slot.in_place) {
-      result.pointers.push_back(slot.elsewhere ? nullptr : base + slot.offset);
+      pointers.push_back(slot.elsewhere ? nullptr : memory_of(i));
       continue;
     }
     std::span<const std::byte> own =
         slot.parameter->form->bytes_in_place(slot.tensors);
-    result.pointers.push_back(own.data());
-    result.resident += own.size();
-    result.all_pieces.push_back(own);
+    pointers.push_back(own.data());
+    resident += own.size();
+    all_pieces.push_back(own);
     for (const StoredTensor &source : slot.tensors)
-      if (std::find(result.files.begin(), result.files.end(), source.file) ==
-          result.files.end())
-        result.files.push_back(source.file);
+      if (std::find(files.begin(), files.end(), source.file) == files.end())
+        files.push_back(source.file);
   }
-  return result;
-}
-
-/// By its parts' names: what else the program has does not matter.
-static std::vector<uint64_t> random_seeds(const Slot &slot, uint64_t seed) {
-  std::vector<uint64_t> seeds;
-  for (const ParameterPart &part : slot.parameter->parts) {
-    const std::string name = part.names(slot.layer).front();
-    seeds.push_back(hash_bytes(name.data(), name.size(), seed));
-  }
-  return seeds;
 }
 
 Parameters Parameters::random(const nlohmann::json &description, uint64_t seed,
-                              unsigned threads, uint32_t rank) {
+                              unsigned threads, uint32_t rank,
+                              const std::optional<LayerLoading> &layers) {
   std::vector<ParameterDescription> parameters =
       parse_parameters(description, rank);
-  std::vector<Slot> slots = make_slots(parameters, nullptr);
+  std::vector<ParameterSlot> slots = make_slots(parameters, nullptr);
   Parameters result;
-  result.region = HugeRegion(assign_offsets(slots));
-  result.resident = result.region.size();
+  const uint64_t bytes = assign_offsets(slots);
+  if (layers) {
+    LayeredRegion layered(slots, bytes, description, *layers, result.region,
+                          result.ring);
+    layered.moving->file = make_packed_file(
+        layers->folder, slots, bytes, seed, threads,
+        [&](uint64_t offset, std::span<const std::byte> block) {
+          layered.take(offset, block);
+        });
+    result.moving = std::move(layered.moving);
+    result.point_to(slots,
+                    [&](size_t slot) { return layered.memory_of(slot); });
+    return result;
+  }
+  result.region = HugeRegion(bytes);
   std::byte *base = result.region.data();
-  std::vector<Job> jobs = make_jobs(slots);
+  std::vector<PackingJob> jobs = make_jobs(slots);
   parallel_for(jobs.size(), threads, [&](size_t i) {
-    const Slot &slot = slots[jobs[i].slot];
-    slot.parameter->form->fill_randomly(jobs[i].first, jobs[i].last,
-                                        random_seeds(slot, seed),
-                                        base + slot.offset);
+    const ParameterSlot &slot = slots[jobs[i].slot];
+    make_piece(slot, jobs[i], seed, base + slot.offset);
   });
   forbid_gaps(slots, result.region);
-  result.all_pieces.push_back(result.packed());
-  for (const Slot &slot : slots)
-    result.pointers.push_back(slot.elsewhere ? nullptr : base + slot.offset);
+  result.point_to(slots,
+                  [&](size_t slot) { return base + slots[slot].offset; });
   return result;
 }
 

@@ -3,26 +3,61 @@
 #ifndef BATON_RUNTIME_WEIGHTS_PARAMETERS_H
 #define BATON_RUNTIME_WEIGHTS_PARAMETERS_H
 
+#include "runtime/files/direct_file.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/memory.h"
+#include "runtime/weights/offloading.h"
+#include "runtime/weights/parameter_slots.h"
 
 #include <nlohmann/json_fwd.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace baton {
 
-struct ParameterPart;
+/// A part of a layer's weights that comes from a file.
+struct LayerTransfer {
+  /// In the file, and so many bytes of it: whole pages.
+  uint64_t offset, bytes;
+  std::byte *to;
+};
 
-/// A part's tensor of one layer. Throws Error when it is missing, of another
-/// shape than the program was compiled for, or of a type that is no weight's.
-StoredTensor find_stored(const ParameterPart &part, uint64_t layer,
-                         const Checkpoint &checkpoint);
+/// What moves in place of staying in memory: see offloading.h.
+struct OffloadedLayers {
+  std::shared_ptr<const DirectFile> file;
+  /// Of each layer, in the order in which a step comes to them.
+  std::vector<std::vector<LayerTransfer>> layers;
+  /// Bytes of weights that a step moves, without what pads them.
+  uint64_t moved_bytes = 0;
+};
+
+/// What a program's weights take where layers may move: what has to stay in
+/// memory in any case, and what need not.
+struct WeightNeeds {
+  uint64_t fixed = 0;
+  std::vector<LayerPiece> pieces;
+  /// Of each piece, its place in the program's pointer table.
+  std::vector<size_t> slots;
+};
+
+/// Tables count as memory as a whole, also where they lie in a checkpoint's
+/// file, as rows of it may all be read.
+WeightNeeds weight_needs(const nlohmann::json &description,
+                         const OffloadingDescription &offloading);
+
+/// How layers are loaded of which some move.
+struct LayerLoading {
+  LayerPlacement placement;
+  /// Where a file goes if the checkpoint's cache is none.
+  std::filesystem::path folder = ".";
+};
 
 struct LoadOptions {
   /// Of the program's ranks, the one whose parts are read.
@@ -38,6 +73,8 @@ struct LoadOptions {
   /// from any thread; `done` only grows and ends at `total`. An exception ends
   /// the load.
   std::function<void(uint64_t done, uint64_t total)> progress;
+  /// Of a program that was compiled with --offload.
+  std::optional<LayerLoading> layers = {};
 };
 
 /// Owns what a program's parameter pointers point to: one region of huge pages
@@ -68,7 +105,8 @@ public:
   /// whatever the number of threads. Of ranks that are stages, one has what it
   /// reads.
   static Parameters random(const nlohmann::json &description, uint64_t seed,
-                           unsigned threads = 0, uint32_t rank = 0);
+                           unsigned threads = 0, uint32_t rank = 0,
+                           const std::optional<LayerLoading> &layers = {});
 
   /// One pointer per (parameter, layer), in the description's order: the
   /// `parameters` of BatonContext (runtime/program.h).
@@ -85,12 +123,18 @@ public:
   std::span<const std::byte> packed() const {
     return {region.data(), static_cast<size_t>(region.size())};
   }
+  /// What moves while steps run; null where all weights stay in memory.
+  const OffloadedLayers *offloaded() const { return moving.get(); }
   /// True when nothing had to be packed.
   bool from_cache() const { return cached; }
 
 private:
+  void point_to(const std::vector<ParameterSlot> &slots,
+                const std::function<std::byte *(size_t)> &memory_of);
+
   std::vector<const void *> pointers;
-  HugeRegion region;
+  HugeRegion region, ring;
+  std::unique_ptr<OffloadedLayers> moving;
   std::vector<std::span<const std::byte>> all_pieces;
   std::vector<std::shared_ptr<const WeightFile>> files;
   uint64_t resident = 0;

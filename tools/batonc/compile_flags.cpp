@@ -246,6 +246,9 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   app.add_flag("--embeddings", embeddings,
                "--max-batch: steps also give each row's last hidden state, for "
                "/v1/embeddings, /score and /rerank of FILE serve");
+  app.add_flag("--offload", offload,
+               "--max-batch: layers' weights, keys and values may come from a "
+               "file while a step runs, for FILE batch --memory=SIZE");
   maxAdaptersOption = app.add_option(
       "--max-adapters", maxAdapters,
       "--max-batch: how many low-rank adapters of --max-adapter-rank there is "
@@ -555,6 +558,10 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
     if (embeddings)
       return "--embeddings is for --max-batch: it is FILE serve and FILE batch "
              "that make them";
+    if (offload)
+      return "--offload is for --max-batch: it is FILE batch and FILE bench "
+             "that "
+             "leave layers in a file";
     if (maxAdaptersOption->count())
       return "--max-adapters is for --max-batch, whose requests name adapters";
     return finishAdapters(options);
@@ -571,6 +578,13 @@ std::string tools::CompileFlags::finishBatch(CompileOptions &options) const {
   options.batch = maxBatch;
   options.kvType = kvType.value;
   options.hiddenStates = embeddings;
+  if (offload && !has(target, Feature::offloading))
+    return "--offload with --target=" + target + " is not built yet; " +
+           targetsWith(Feature::offloading) + " has it";
+  if (offload && !mesh.empty())
+    return "--offload with --mesh=" + mesh +
+           " is not built yet; leave one of them out";
+  options.offloads = offload;
   if (maxRowsOption->count() && (maxRows < maxBatch || maxRows > (1 << 20)))
     return "--max-rows=" + std::to_string(maxRows) +
            " is out of range, expected 1048576 at most and a row for each of " +

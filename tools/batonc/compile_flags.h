@@ -117,7 +117,7 @@ private:
   std::string mesh, sharding, pipeline, optimizer, adapter;
   std::vector<int64_t> pipelineCuts;
   std::vector<std::string> disabled;
-  bool batchInvariant = false, embeddings = false;
+  bool batchInvariant = false, embeddings = false, offload = false;
   bool noCache = false;
   bool quiet = false;
 };

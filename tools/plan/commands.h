@@ -25,6 +25,7 @@ void add_decode_command(CLI::App &app);
 void add_memory_command(CLI::App &app);
 void add_scale_command(CLI::App &app);
 void add_goodput_command(CLI::App &app);
+void add_offload_command(CLI::App &app);
 void add_serve_command(CLI::App &app);
 
 } // namespace baton::plan

@@ -30,6 +30,7 @@ int main(int argc, char **argv) {
   plan::add_judge_command(app);
   plan::add_scale_command(app);
   plan::add_goodput_command(app);
+  plan::add_offload_command(app);
   plan::add_serve_command(app);
   // CLI11 would only say that one is missing.
   std::string names;

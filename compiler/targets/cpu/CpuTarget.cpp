@@ -19,7 +19,7 @@ using llvm::Expected;
 bool CpuTarget::has(Feature feature) const {
   return feature == Feature::pipeline || feature == Feature::gatheringAhead ||
          feature == Feature::batches || feature == Feature::roundedInputs ||
-         feature == Feature::tiers;
+         feature == Feature::tiers || feature == Feature::offloading;
 }
 
 Error CpuTarget::check(const CompileOptions &options) const {

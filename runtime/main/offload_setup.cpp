@@ -1,0 +1,80 @@
+//===- offload_setup.cpp - a program that starts in bounded memory --------===//
+
+#include "runtime/main/offload_setup.h"
+
+#include "runtime/error.h"
+#include "runtime/main/batch_setup.h"
+#include "runtime/main/table.h"
+
+namespace baton {
+
+OffloadSetup OffloadSetup::make(const Metadata &metadata,
+                                const OffloadFlags &flags, unsigned workers,
+                                uint64_t pages,
+                                const std::filesystem::path &folder) {
+  OffloadSetup setup;
+  if (!flags.memory) {
+    if (flags.kv_in_memory)
+      throw Error("--kv-in-memory is a part of --memory, which is not given");
+    if (flags.no_prefetch)
+      throw Error("--no-prefetch is for --memory, which is not given");
+    if (flags.folder)
+      throw Error("--offload-dir is for --memory, which is not given");
+    return setup;
+  }
+  if (!metadata.batch)
+    throw Error("--memory: is for programs of many sequences; compile with "
+                "--max-batch and --offload");
+  setup.limit = parse_memory_size("--memory", *flags.memory);
+  setup.needs = offload_needs(metadata, workers, pages, resident_bytes());
+  std::optional<uint64_t> staying;
+  if (flags.kv_in_memory)
+    staying = parse_memory_size("--kv-in-memory", *flags.kv_in_memory) /
+              std::max<uint64_t>(setup.needs.page_bytes, 1);
+  OffloadPlan plan = plan_offload(setup.needs, setup.limit, staying,
+                                  "--memory: " + *flags.memory);
+  const std::filesystem::path place = flags.folder.value_or(folder.string());
+  setup.memory = plan.memory;
+  setup.pages = OffloadedPages{plan.staying_pages, place, !flags.no_prefetch};
+  setup.weights = LayerLoading{std::move(plan.weights), place};
+  return setup;
+}
+
+nlohmann::ordered_json OffloadSetup::json(const Execution &execution) const {
+  const LayerTraffic traffic = execution.layer_traffic().value();
+  const LayerPlacement &placement = weights->placement;
+  return {{"limit", limit},
+          {"planned", memory},
+          {"process", needs.process},
+          {"buffers", needs.activations},
+          {"fixed_weights", needs.weights.fixed},
+          {"layer_weights", placement.staying_bytes},
+          {"ring", placement.memory() - placement.staying_bytes},
+          {"moved_weights", placement.moved_bytes},
+          {"pages", needs.pages},
+          {"pages_in_memory", std::min(pages->staying, needs.pages)},
+          {"kv_memory", needs.kv_memory(pages->staying)},
+          {"steps", traffic.steps},
+          {"weights_read", traffic.weights_read},
+          {"pages_read", traffic.pages_read},
+          {"pages_written", traffic.pages_written},
+          {"most_loads", traffic.most_loads},
+          {"least_loads", traffic.least_loads},
+          {"waited_s", traffic.waited}};
+}
+
+std::string OffloadSetup::text(const Execution &execution) const {
+  const LayerTraffic traffic = execution.layer_traffic().value();
+  const double steps = std::max<double>(double(traffic.steps), 1);
+  std::string text = "in " + bytes_text(double(limit)) + " of memory: " +
+                     bytes_text(double(weights->placement.moved_bytes)) +
+                     " of weights come from a file in each step";
+  if (pages->staying < needs.pages)
+    text += ", " + bytes_text(double(traffic.pages_read) / steps) +
+            " of keys and values, of which " +
+            bytes_text(double(traffic.pages_written) / steps) + " go back";
+  return text + "; " + fixed_text(traffic.waited / steps * 1e3, 1) +
+         " ms of a step wait for them\n";
+}
+
+} // namespace baton
