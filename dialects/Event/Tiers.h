@@ -1,5 +1,4 @@
-//===- Tiers.h - phases that move layers between tiers of memory
-//-----------===//
+//===- Tiers.h - phases that move layers between tiers of memory ----------===//
 //
 // A phase without a body may say that its one task brings a layer's part of
 // tensors into memory, or lets it go:

@@ -6,35 +6,18 @@
 #include "runtime/decode/stop_tokens.h"
 #include "runtime/error.h"
 #include "runtime/main/free_memory.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/table.h"
 #include "runtime/main/text_tokens.h"
 #include "runtime/main/weights.h"
 #include "runtime/weights/message.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 namespace baton {
-
-uint64_t parse_memory_size(const std::string &flag, const std::string &text) {
-  double number = 0;
-  const char *const text_end = text.data() + text.size();
-  auto [end, failure] = std::from_chars(text.data(), text_end, number);
-  const std::string_view unit(end, static_cast<size_t>(text_end - end));
-  double scale = 1;
-  for (std::string_view name : {"", "KiB", "MiB", "GiB", "TiB"}) {
-    if (failure == std::errc() && number >= 0 && unit == name &&
-        number * scale < 0x1p63)
-      return static_cast<uint64_t>(number * scale);
-    scale *= 1024;
-  }
-  throw Error(flag + ": " + quote_name(text) +
-              " is not a size as in 512MiB or 4GiB");
-}
 
 uint64_t choose_pages(const Metadata &metadata,
                       const std::optional<std::string> &kv_memory,

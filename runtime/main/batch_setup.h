@@ -13,9 +13,6 @@
 
 namespace baton {
 
-/// Reads "512MiB" or "4GiB" as bytes. Throws Error that begins with the flag.
-uint64_t parse_memory_size(const std::string &flag, const std::string &text);
-
 /// How many pages keys and values get, on each rank: in as much memory as
 /// `kv_memory` says, else for all sequences, in at most half of what is free;
 /// also in more, if they need not all be in memory.

@@ -5,6 +5,7 @@
 
 #include "runtime/error.h"
 #include "runtime/main/batch_setup.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/table.h"
 #include "runtime/main/training_forecast.h"
 #include "runtime/weights/memory.h"

@@ -4,6 +4,7 @@
 
 #include "runtime/error.h"
 #include "runtime/main/batch_setup.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/table.h"
 
 namespace baton {

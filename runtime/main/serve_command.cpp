@@ -8,6 +8,7 @@
 #include "runtime/main/batch_setup.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/free_memory.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/output.h"
 #include "runtime/main/serving_setup.h"
 #include "runtime/main/weights.h"

@@ -9,6 +9,7 @@
 #include "runtime/main/batch_shape.h"
 #include "runtime/main/memory_cap.h"
 #include "runtime/main/memory_needs.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/model_config.h"
 #include "runtime/main/output.h"
 #include "runtime/main/rank_health.h"

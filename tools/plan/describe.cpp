@@ -1,5 +1,4 @@
-//===- describe.cpp - what batonc says of a program that it would make
-//-----===//
+//===- describe.cpp - what batonc says of a program that it would make ----===//
 
 #include "tools/plan/describe.h"
 

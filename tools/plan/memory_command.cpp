@@ -6,6 +6,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/team.h"
 #include "runtime/main/free_memory.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
 #include "runtime/main/training_forecast.h"
@@ -16,9 +17,7 @@
 #include "tools/plan/plan_file.h"
 #include "tools/plan/this_machine.h"
 
-#include <charconv>
 #include <memory>
-#include <string_view>
 
 #include <unistd.h>
 
@@ -34,20 +33,6 @@ struct Options {
   uint32_t slots = 4;
   bool json = false;
 };
-
-/// "512MiB" or "6GiB" in bytes. Throws Error for what is no size.
-uint64_t parse_size(const std::string &text) {
-  double number = 0, scale = 1;
-  const char *end = text.data() + text.size();
-  const auto [rest, failure] = std::from_chars(text.data(), end, number);
-  for (std::string_view unit : {"", "KiB", "MiB", "GiB", "TiB"}) {
-    if (failure == std::errc() && std::string_view(rest, end) == unit &&
-        number > 0 && number * scale < 0x1p63)
-      return uint64_t(number * scale);
-    scale *= 1024;
-  }
-  throw Error("--memory: '" + text + "' is not a size as in 512MiB or 6GiB");
-}
 
 /// A program as batonc would make it, and what its training step takes.
 struct Candidate {
@@ -358,7 +343,7 @@ void plan::add_memory_command(CLI::App &app) {
       ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
-    options->memory = parse_size(options->cap);
+    options->memory = parse_memory_size("--memory", options->cap);
     MemoryPlanner(*options).run();
   });
 }

@@ -1,5 +1,4 @@
-//===- memory_search.h - which layers stay in memory under a cap
-//-----------===//
+//===- memory_search.h - which layers stay in memory under a cap ----------===//
 //
 // Of programs of batonc's that obey a cap (batonc --memory): how many layers
 // stay, how many have their saved values swapped, how many slots the others

@@ -6,19 +6,17 @@
 #include "runtime/execute/machine_speed.h"
 #include "runtime/execute/team.h"
 #include "runtime/files/temporary.h"
+#include "runtime/main/memory_size.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/table.h"
-#include "tools/command/child.h"
+#include "tools/plan/describe.h"
 #include "tools/plan/offload_plan.h"
 #include "tools/plan/this_machine.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include <unistd.h>
 
@@ -49,31 +47,17 @@ struct Candidate {
 };
 } // namespace
 
-static uint64_t size_of(const Options &options) {
-  double number = 0;
-  const std::string &text = options.memory;
-  auto [end, failure] =
-      std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit(end, text.data() + text.size());
-  double scale = 1;
-  for (const char *name : {"", "KiB", "MiB", "GiB", "TiB"}) {
-    if (failure == std::errc() && number > 0 && unit == name)
-      return uint64_t(number * scale);
-    scale *= 1024;
-  }
-  throw Error("--memory: '" + text + "' is not a size as in 512MiB or 4GiB");
-}
-
-static std::string flags_of(const Options &options, const Candidate &one) {
-  std::string text = "--max-batch=" + std::to_string(one.sequences) +
-                     " --max-rows=" + std::to_string(one.rows) + " --max-seq=" +
-                     std::to_string(options.prompt + options.generate) +
-                     " --offload";
+static Flags flags_of(const Options &options, const Candidate &one) {
+  Flags flags = {
+      {"--max-batch", std::to_string(one.sequences)},
+      {"--max-rows", std::to_string(one.rows)},
+      {"--max-seq", std::to_string(options.prompt + options.generate)},
+      {"--offload", ""}};
   if (!options.dtype.empty())
-    text += " --dtype=" + options.dtype;
+    flags.emplace_back("--dtype", options.dtype);
   if (!options.kv_type.empty())
-    text += " --kv-type=" + options.kv_type;
-  return text;
+    flags.emplace_back("--kv-type", options.kv_type);
+  return flags;
 }
 
 /// The pages that all sequences may need.
@@ -88,29 +72,6 @@ static std::string run_flags(const Options &options, const Candidate &one) {
          std::to_string(one.needs.pages * one.needs.page_bytes) +
          " --kv-in-memory=" +
          std::to_string(plan.staying_pages * one.needs.page_bytes);
-}
-
-/// Asks batonc what such a program would be.
-static Metadata describe(const Options &options, const Candidate &one,
-                         const std::string &batonc,
-                         const std::filesystem::path &scratch) {
-  const std::filesystem::path file = scratch / "description";
-  const std::filesystem::path errors = scratch / "errors";
-  std::vector<std::string> words = {batonc, options.model, "--emit=description",
-                                    "-o",   file.string(), "--quiet"};
-  std::istringstream flags(flags_of(options, one));
-  for (std::string word; flags >> word;)
-    words.push_back(word);
-  if (!run_quiet_child(words, errors)) {
-    std::ifstream stream(errors);
-    std::string line;
-    std::getline(stream, line);
-    const size_t begin = line.find("error: ");
-    throw Error(begin == std::string::npos ? line : line.substr(begin + 7));
-  }
-  std::ifstream stream(file, std::ios::binary);
-  return Metadata::parse(
-      std::string{std::istreambuf_iterator<char>(stream), {}});
 }
 
 static Candidate plan_one(const Options &options, const Metadata &metadata,
@@ -159,7 +120,7 @@ static Candidate plan_one(const Options &options, const Metadata &metadata,
 }
 
 static std::string command_lines(const Options &options, const Candidate &one) {
-  return "batonc " + options.model + " " + flags_of(options, one) +
+  return "batonc " + options.model + " " + text_of(flags_of(options, one)) +
          " -o model\n./model batch --weights " + options.model +
          " --requests in.jsonl --out out.jsonl --max-new-tokens " +
          std::to_string(options.generate) + " " + run_flags(options, one) +
@@ -191,7 +152,7 @@ static Json to_json(const Options &options, const Candidate &one) {
           {"step_pages_written", forecast.pages_written},
           {"seconds", one.seconds},
           {"tokens_per_s", one.tokens_per_second},
-          {"compile", flags_of(options, one)},
+          {"compile", text_of(flags_of(options, one))},
           {"run", run_flags(options, one)}};
 }
 
@@ -219,15 +180,8 @@ static std::string to_text(const Options &options,
   return table.text(0) + "\n" + command_lines(options, best);
 }
 
-static std::string batonc_beside_this() {
-  return (std::filesystem::read_symlink("/proc/self/exe").parent_path() /
-          "../../bin/batonc")
-      .lexically_normal()
-      .string();
-}
-
 static void run(const Options &options) {
-  const uint64_t limit = size_of(options);
+  const uint64_t limit = parse_memory_size("--memory", options.memory);
   const unsigned workers =
       options.workers ? unsigned(options.workers) : available_workers();
   OffloadMachine machine;
@@ -261,9 +215,13 @@ static void run(const Options &options) {
     // Prompts share steps as far as rows are for nothing: a tile's.
     one.rows = std::max<uint64_t>(sequences, 64);
     try {
-      const Metadata metadata =
-          describe(options, one, batonc_beside_this(), scratch.path);
-      one = plan_one(options, metadata, one, machine, workers, limit);
+      const Described described = describe_program(
+          batonc_beside_this(), options.model, flags_of(options, one), one.rows,
+          scratch.path / "description");
+      if (!described.metadata)
+        throw Error(described.refusal);
+      one =
+          plan_one(options, *described.metadata, one, machine, workers, limit);
     } catch (const Error &error) {
       one.refusal = error.what();
     }
