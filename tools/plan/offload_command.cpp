@@ -3,6 +3,7 @@
 #include "tools/plan/commands.h"
 
 #include "runtime/error.h"
+#include "runtime/execute/batch_inputs.h"
 #include "runtime/execute/machine_speed.h"
 #include "runtime/execute/team.h"
 #include "runtime/files/temporary.h"
@@ -10,6 +11,7 @@
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/table.h"
+#include "tools/command/child.h"
 #include "tools/plan/describe.h"
 #include "tools/plan/offload_plan.h"
 #include "tools/plan/this_machine.h"
