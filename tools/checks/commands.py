@@ -25,6 +25,8 @@ SOURCES = {
     "batonc plan decode": ["tools/plan/decode_command.cpp"],
     "batonc plan goodput": ["tools/plan/goodput_command.cpp"],
     "batonc plan judge": ["tools/plan/judge_command.cpp"],
+    "batonc plan memory": ["tools/plan/memory_command.cpp"],
+    "batonc plan offload": ["tools/plan/offload_command.cpp"],
     "batonc plan scale": ["tools/plan/scale_command.cpp"],
     "batonc plan serve": ["tools/plan/serve_command.cpp"],
     "batonc plan shard": ["tools/batonc/plan_shard.cpp", SHARED],

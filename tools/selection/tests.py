@@ -200,8 +200,8 @@ class Reader:
                     for rest in re.findall(rf"%{mark}((?:/[\w.+-]+)*)", runs):
                         test.files.add(place + rest)
                 for script in re.findall(r"%python\s+(\S+)", runs):
-                    # Relative to %S, or to a place above.
-                    test.everything |= script not in ("-c", "-")
+                    # Below %S it is a file of the test's own folder.
+                    test.everything |= not re.fullmatch(r"-c?|%S/\w[\w/.]*", script)
                 for parent in re.findall(r"%S/((?:\.\./)+[\w./-]+)", runs):
                     relative = os.path.relpath(os.path.join(path, parent), self.root)
                     test.files.add(relative)
