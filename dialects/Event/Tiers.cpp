@@ -1,5 +1,4 @@
-//===- Tiers.cpp - phases that move layers between tiers of memory
-//---------===//
+//===- Tiers.cpp - phases that move layers between tiers of memory --------===//
 
 #include "dialects/Event/Tiers.h"
 

@@ -59,8 +59,8 @@ std::optional<std::vector<double>> IntegerProgram::solve() const {
   std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(),
                                                                Cbc_deleteModel);
   Cbc_setParameter(model.get(), "log", "0");
-  // That of the linear programs inside.
-  Cbc_setParameter(model.get(), "slog", "0");
+  // Of a program without whole variables, too, which Clp solves alone.
+  Cbc_setLogLevel(model.get(), 0);
   Cbc_setParameter(model.get(), "ratioGap", "0");
   Cbc_setParameter(model.get(), "allowableGap", "0");
   Cbc_loadProblem(model.get(), int(variables.size()), int(rows.size()),

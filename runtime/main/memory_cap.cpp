@@ -1,10 +1,8 @@
-//===- memory_cap.cpp - what a training run keeps in memory under a cap
-//----===//
+//===- memory_cap.cpp - what a training run keeps in memory under a cap ---===//
 
 #include "runtime/main/memory_cap.h"
 
 #include "runtime/error.h"
-#include "runtime/main/batch_setup.h"
 #include "runtime/main/memory_size.h"
 #include "runtime/main/table.h"
 #include "runtime/main/training_forecast.h"

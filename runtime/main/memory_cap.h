@@ -1,5 +1,4 @@
-//===- memory_cap.h - what a training run keeps in memory under a cap
-//------===//
+//===- memory_cap.h - what a training run keeps in memory under a cap -----===//
 
 #ifndef BATON_RUNTIME_MAIN_MEMORY_CAP_H
 #define BATON_RUNTIME_MAIN_MEMORY_CAP_H

@@ -141,7 +141,7 @@ def test(arguments, scratch):
     for model, flags, message in (
             (folder, ["--dtype", "f8"], "--dtype=f8 is unknown"),
             (folder, ["--dtype", "f32"], "has the rate of products of 16-bit numbers, and the program computes in f32"),
-            (path("large"), ["--memory-gb", 0.1], "weights, gradients and the optimizer's states alone")):
+            (path("large"), ["--memory-gb", 0.1], "what layers keep of rows are larger")):
         result = run([arguments.batonc, "plan", "train", "--model", model, "--framework", "baton", "--target", "cpu",
                       "--device", path("device.json"), "--devices", 1, "--global-batch", 1, "--sequence", LENGTH, *flags],
                      check=False)

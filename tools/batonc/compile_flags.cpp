@@ -96,6 +96,7 @@ void tools::CompileFlags::addTo(CLI::App &app) {
   this->app = &app;
   addCodeFlags(app);
   addProgramFlags(app);
+  addBatchFlags(app);
   addRankFlags(app);
 }
 
@@ -181,9 +182,8 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
   slotsOption = app.add_option(
       "--memory-slots", slots,
       "--memory: layers that there is room for at once, beside those that "
-      "stay; "
-      "1 without it. With more the backward step finds the forward step's last "
-      "ones");
+      "stay; 1 without it. With more the backward step finds the forward "
+      "step's last ones");
   app.add_option(
       "--adapter", adapter,
       "--mode=train: freeze the model and train low-rank pairs beside its "
@@ -225,6 +225,10 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "--mode=train: adamw (the usual one), adamw_8bit, adafactor, "
                  "lion, muon, sgd, small_fc_lopt, or "
                  "FILE.mlir of update rules and groups");
+}
+
+/// Of programs that work on many sequences.
+void tools::CompileFlags::addBatchFlags(CLI::App &app) {
   maxBatchOption = app.add_option(
       "--max-batch", maxBatch,
       "most sequences that a step works on, with keys and values in pages, for "

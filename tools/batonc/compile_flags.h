@@ -39,6 +39,7 @@ private:
   void addCodeFlags(CLI::App &app);
   /// What the program does.
   void addProgramFlags(CLI::App &app);
+  void addBatchFlags(CLI::App &app);
   void addRankFlags(CLI::App &app);
 
   /// Whether --schedule names a file.

@@ -1,5 +1,4 @@
-//===- describe.h - what batonc says of a program that it would make
-//-------===//
+//===- describe.h - what batonc says of a program that it would make ------===//
 
 #ifndef BATON_TOOLS_PLAN_DESCRIBE_H
 #define BATON_TOOLS_PLAN_DESCRIBE_H

@@ -1,5 +1,4 @@
-//===- memory_command.cpp - batonc plan memory
-//-----------------------------===//
+//===- memory_command.cpp - batonc plan memory ----------------------------===//
 
 #include "tools/plan/commands.h"
 

@@ -1,5 +1,4 @@
-//===- memory_search.cpp - which layers stay in memory under a cap
-//---------===//
+//===- memory_search.cpp - which layers stay in memory under a cap --------===//
 
 #include "tools/plan/memory_search.h"
 

@@ -1,5 +1,4 @@
-//===- tiered_program.h - what a program that obeys a cap says of itself
-//---===//
+//===- tiered_program.h - a program that obeys a cap, for tests -----------===//
 
 #ifndef BATON_TEST_RUNTIME_EXECUTE_TIERED_PROGRAM_H
 #define BATON_TEST_RUNTIME_EXECUTE_TIERED_PROGRAM_H

@@ -1,5 +1,4 @@
-//===- MemorySearchTest.cpp - plans under a cap on memory
-//------------------===//
+//===- MemorySearchTest.cpp - plans under a cap on memory -----------------===//
 
 #include "tools/plan/memory_search.h"
 
