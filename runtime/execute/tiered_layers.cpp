@@ -50,21 +50,13 @@ uint64_t TieredLayers::count(std::vector<PagedRegion::Part> parts) {
   return sum;
 }
 
-std::optional<TieredLayers> TieredLayers::parse(const Metadata &metadata,
-                                                const BatonStep &step) {
-  if (metadata.tiers.empty())
-    return std::nullopt;
-  TieredLayers result;
-  result.begins.resize(metadata.storages.size());
-  // Which storages lie in the region, and the optimizer's with the tensor that
-  // they are of.
+std::map<std::string, std::vector<size_t>>
+TieredLayers::place_storages(const Metadata &metadata) {
+  begins.resize(metadata.storages.size());
   std::set<size_t> storages;
-  std::map<size_t, std::string> owners;
   for (const TierDescription &tier : metadata.tiers)
-    for (const WrittenBuffer &tensor : tier.tensors) {
+    for (const WrittenBuffer &tensor : tier.tensors)
       storages.insert(tensor.storage);
-      owners[tensor.storage] = tensor.buffer;
-    }
   std::map<std::string, std::vector<size_t>> states;
   for (const nlohmann::json &entry : metadata.json.at("training").at("tensors"))
     if (entry.at("role") == "optimizer") {
@@ -74,12 +66,21 @@ std::optional<TieredLayers> TieredLayers::parse(const Metadata &metadata,
             storage);
     }
   for (size_t storage : storages) {
-    result.tiered.push_back(storage);
-    result.begins[storage] = result.region_bytes;
+    tiered.push_back(storage);
+    begins[storage] = region_bytes;
     // Of what no two storages share, counts simply add up.
-    result.region_bytes += round_up(
+    region_bytes += round_up(
         std::max<uint64_t>(metadata.storages[storage].bytes, 1), chunk_bytes);
   }
+  return states;
+}
+
+std::optional<TieredLayers> TieredLayers::parse(const Metadata &metadata,
+                                                const BatonStep &step) {
+  if (metadata.tiers.empty())
+    return std::nullopt;
+  TieredLayers result;
+  const auto states = result.place_storages(metadata);
 
   // Which layers a tier's are: those of the forward stack that touches one of
   // its tensors, too.
@@ -153,7 +154,6 @@ std::optional<TieredLayers> TieredLayers::parse(const Metadata &metadata,
         result.used.push_back(
             {result.begins[state], metadata.storages[state].bytes});
 
-  std::vector<PagedRegion::Part> saved;
   for (size_t i = 0; i < result.blocks.size(); ++i) {
     Block &block = result.blocks[i];
     block.forward = count(forward[i]);
@@ -161,25 +161,29 @@ std::optional<TieredLayers> TieredLayers::parse(const Metadata &metadata,
     block.states = count(block.state_parts);
     block.saved = count(block.saved_parts);
   }
-  // Layers behind one another share a chunk here and there.
-  std::vector<PagedRegion::Part> parts;
-  result.staying_states = {0};
-  for (const Block &block : result.blocks) {
-    parts.insert(parts.end(), block.state_parts.begin(),
-                 block.state_parts.end());
-    result.staying_states.push_back(count(parts));
-  }
-  parts.clear();
-  result.staying_saved.assign(result.blocks.size() + 1, 0);
-  for (size_t i = result.blocks.size(); i-- > 0;) {
-    parts.insert(parts.end(), result.blocks[i].saved_parts.begin(),
-                 result.blocks[i].saved_parts.end());
-    result.staying_saved[i] = count(parts);
-  }
-  result.used_chunks = count(result.used);
-  result.update_chunks = result.used_chunks - result.staying_saved[0];
+  result.count_chunks();
   result.gradient_chunks = count(gradients);
   return result;
+}
+
+void TieredLayers::count_chunks() {
+  // Layers behind one another share a chunk here and there.
+  std::vector<PagedRegion::Part> parts;
+  staying_states = {0};
+  for (const Block &block : blocks) {
+    parts.insert(parts.end(), block.state_parts.begin(),
+                 block.state_parts.end());
+    staying_states.push_back(count(parts));
+  }
+  parts.clear();
+  staying_saved.assign(blocks.size() + 1, 0);
+  for (size_t i = blocks.size(); i-- > 0;) {
+    parts.insert(parts.end(), blocks[i].saved_parts.begin(),
+                 blocks[i].saved_parts.end());
+    staying_saved[i] = count(parts);
+  }
+  used_chunks = count(used);
+  update_chunks = used_chunks - staying_saved[0];
 }
 
 uint64_t TieredLayers::used_bytes() const { return used_chunks * chunk_bytes; }

@@ -18,8 +18,9 @@
 #include "runtime/execute/paged_region.h"
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace baton {
@@ -107,6 +108,12 @@ private:
     std::vector<PagedRegion::Part> state_parts, saved_parts;
   };
 
+  /// Says which storages lie in the region, and where. Returns those of the
+  /// optimizer's states by the tensor that they are of.
+  std::map<std::string, std::vector<size_t>>
+  place_storages(const Metadata &metadata);
+  /// Of all blocks, whose own are counted: those of several together.
+  void count_chunks();
   /// Chunks of parts that may share some.
   static uint64_t count(std::vector<PagedRegion::Part> parts);
   uint64_t staying(const Residence &residence) const;

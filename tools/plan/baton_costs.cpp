@@ -324,8 +324,8 @@ BatonBound plan::scheduled_bound(const Decoder &decoder,
                                  double states) {
   BatonBound result = bound(decoder, split, device, states);
   // No part of a stage has fewer layers.
-  const double layers =
-      double(decoder.layers / (split.pipeline * split.chunks));
+  const int64_t fewest = decoder.layers / (split.pipeline * split.chunks);
+  const auto layers = double(fewest);
   const double kept = layers * layer_activations(decoder, split);
   if (split.pipeline == 1) {
     result.bytes += kept;
