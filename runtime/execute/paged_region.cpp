@@ -64,6 +64,7 @@ struct PagedRegion::State {
   List &list_of(const Chunk &chunk) { return chunk.uses ? held : idle; }
   void append(uint32_t number);
   void remove(uint32_t number);
+  void count_uses(uint32_t number, int more);
   void put_out();
   void let_in(uint32_t number);
   void on_touch(uint32_t number);
@@ -102,6 +103,17 @@ void PagedRegion::State::remove(uint32_t number) {
       removed.next;
   (removed.next == no_chunk ? list.last : chunks[removed.next].previous) =
       removed.previous;
+}
+
+/// So many uses more, to the end of the list that it is then in.
+void PagedRegion::State::count_uses(uint32_t number, int more) {
+  Chunk &chunk = chunks[number];
+  const bool moves = chunk.is_resident && !chunk.stays;
+  if (moves)
+    remove(number);
+  chunk.uses = static_cast<uint16_t>(chunk.uses + more);
+  if (moves)
+    append(number);
 }
 
 // Only calls that signal handlers may make, here and below.
@@ -147,14 +159,8 @@ void PagedRegion::fetch(Part part) {
   state->for_each(part, [&](uint32_t number) {
     // By itself, so that those who touch others need not wait for all of it.
     state->lock();
-    State::Chunk &chunk = state->chunks[number];
-    const bool moves = chunk.is_resident && !chunk.stays;
-    if (moves)
-      state->remove(number);
-    ++chunk.uses;
-    if (moves)
-      state->append(number);
-    if (!chunk.is_resident) {
+    state->count_uses(number, 1);
+    if (!state->chunks[number].is_resident) {
       state->let_in(number);
       state->fetched.fetch_add(1, std::memory_order_relaxed);
     }
@@ -165,13 +171,7 @@ void PagedRegion::fetch(Part part) {
 void PagedRegion::release(Part part) {
   state->for_each(part, [&](uint32_t number) {
     state->lock();
-    State::Chunk &chunk = state->chunks[number];
-    const bool moves = chunk.is_resident && !chunk.stays;
-    if (moves)
-      state->remove(number);
-    --chunk.uses;
-    if (moves)
-      state->append(number);
+    state->count_uses(number, -1);
     state->unlock();
   });
 }

@@ -115,8 +115,8 @@ void write_whole(int descriptor, const void *data, uint64_t bytes,
         pwrite(descriptor, from, bytes, static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR)
       continue;
-    if (count < 0)
-      fail(flag, errno);
+    if (count <= 0)
+      fail(flag, count < 0 ? errno : ENOSPC);
     from += count;
     offset += static_cast<uint64_t>(count);
     bytes -= static_cast<uint64_t>(count);

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 import programs
-from programs import QUICK, expect, run
+from programs import QUICK, expect, in_memory, run
 from training import lines_of, write_tokens
 
 LAYERS = 6
@@ -29,11 +29,6 @@ CONFIG = {
 }
 MIB = 2**20
 FILES = ("model.safetensors", "optimizer.safetensors")
-
-
-def in_memory(folder):
-    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True).stdout
-    return kind.strip() in ("tmpfs", "ramfs")
 
 
 def test(arguments, scratch):

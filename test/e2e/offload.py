@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import programs
-from programs import QUICK, expect, run
+from programs import QUICK, expect, in_memory, run
 
 # Layers outweigh all else; an odd number of them, so that the ring has a third place.
 CONFIG = {
@@ -26,11 +26,6 @@ CONFIG = {
 }
 SEQUENCES = 6
 MIB = 2**20
-
-
-def in_memory(folder):
-    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True).stdout
-    return kind.strip() in ("tmpfs", "ramfs")
 
 
 def write_requests(path):
@@ -105,6 +100,17 @@ def test(arguments, scratch):
     found, summary, _ = batch("room", "--memory", "4GiB")
     expect(found == expected and summary["memory"]["moved_weights"] == 0, f"{summary}")
     expect(summary["memory"]["weights_read"] == 0, f"{summary}")
+
+    # What batonc plan offload says is compiled, and runs so.
+    planned = json.loads(run([arguments.batonc, "plan", "offload", "--model", path("model"), "--memory", f"{limit}MiB",
+                              "--prompt", 130, "--generate", 12, "--sequences", SEQUENCES, "--max-batch", f"1,{SEQUENCES}",
+                              "--workers", 2, "--offload-dir", scratch, "--quiet", "--json"]).stdout)
+    best = planned["best"]
+    expect(best["max_batch"] == SEQUENCES and best["planned"] <= limit * MIB and len(planned["all"]) == 2, planned)
+    run([arguments.batonc, path("model"), QUICK, "--quiet", *best["compile"].split(), "-o", path("planned")])
+    found, summary, resident = batch("planned-run", "--workers", "2", *best["run"].split(), program="planned")
+    expect(found == expected and resident <= limit * MIB, f"as planned: {resident / MIB:.1f} MiB: {summary}")
+    print(f"as planned: {resident / MIB:.1f} MiB, {best['planned'] / MIB:.1f} planned")
 
     # bench compares with each sequence alone; its weights are random, in a file without a name.
     os.mkdir(path("elsewhere"))

@@ -116,6 +116,12 @@ def changed_target(usual, path, **fields):
     return f"--target-file={path}"
 
 
+def in_memory(folder):
+    """Whether its files take memory."""
+    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True).stdout
+    return kind.strip() in ("tmpfs", "ramfs")
+
+
 def expect(condition, message):
     if not condition:
         raise Failure(message)

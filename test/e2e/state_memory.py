@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 import programs
-from programs import QUICK, expect, run
+from programs import QUICK, expect, in_memory, run
 from training import lines_of, read_bytes, write_tokens
 
 # Wide, of few rows a step: states outweigh activations.
@@ -28,11 +28,6 @@ CONFIG = {
 MIB = 2**20
 LIMIT = 16
 FILES = ("model.safetensors", "optimizer.safetensors")
-
-
-def in_memory(folder):
-    kind = subprocess.run(["stat", "--file-system", "--format=%T", folder], capture_output=True, text=True).stdout
-    return kind.strip() in ("tmpfs", "ramfs")
 
 
 def test(arguments, scratch):

@@ -306,7 +306,8 @@ void plan::add_offload_command(CLI::App &app) {
                       "of the program; one for each core without it");
   command->add_option("--dtype", options->dtype, "batonc's --dtype");
   command->add_option("--kv-type", options->kv_type, "batonc's --kv-type");
-  command->add_option("-o,--out", options->out, "write the plan to this file");
+  command->add_option("-o,--out", options->out,
+                      "write what --json prints to this file");
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--quiet", options->quiet, "no progress");
   command->callback([options] { run(*options); });
