@@ -6,9 +6,13 @@
 - The same bits for other numbers of workers, when a run is resumed, and, with --cuda, on
   emulated CUDA. Microbatches and packing change losses by rounding alone.
 
+With --only-cuda: nothing but the CPU's bits on emulated CUDA, of two steps of few rows.
+
 With --more: what `teach` writes is the softmax of the logits that `logits` writes, also when it was
-interrupted; beside itself a model has no divergence; ranks, adapters, F16 and BF16; a student comes
-closer to its teacher than one that learns the data; validation, evaluation, refusals.
+interrupted; beside itself a model has no divergence; a rank for each half of the vocabulary, which an
+adapter's output projection does not learn; a student learns; evaluation, refusals. With --meshes:
+the same student on more meshes, with an adapter, in F16 and BF16; it comes closer to its teacher than
+one that learns the data.
 """
 
 import argparse
@@ -90,21 +94,46 @@ def write_teacher(path, tensors):
         file.write(data)
 
 
-def check_steps(test):
-    golden, steps = test.golden, len(test.golden["runs"]["forward"]["steps"])
-    # PyTorch's teacher, in a folder that is one of these documents.
-    test.teacher = test.path("taught")
+def take_teacher(test):
+    """PyTorch's teacher, in a folder that is one of these documents."""
+    golden, test.teacher = test.golden, test.path("taught")
     test.teach(test.teacher, "--top-k", golden["top_k"], "--temperature", golden["temperature"])
     flat = lambda name: [value for row in golden[name] for value in row]
     write_teacher(f"{test.teacher}/teacher-00000.safetensors",
                   {"tokens": flat("tokens"), "logps": flat("logps"), "rest": golden["rest"]})
+
+
+def usual_flags(golden, which):
+    reference = golden["runs"][which]
+    return [*(word for pair in golden["settings"].items() for word in pair), "--lr-schedule", "constant",
+            "--validation-fraction", 0, "--divergence", which, "--kl", reference["kl"], "--ce", reference["ce"]]
+
+
+def check_emulated(test):
+    """Two steps of some rows, more than a tile has."""
+    take_teacher(test)
+    flags = ["--dtype=f32", "--teacher-top-k=7"]
+    program, emulated = test.compile("program", *flags), test.compile("emulated", *flags, "--target=cuda:emulated",
+                                                                      "--batch-invariant")
+    for which in test.golden["runs"]:
+        runs = {name: test.train(one, *usual_flags(test.golden, which), "--batch", 3, "--seq", 32, "--steps", 2,
+                                 out=test.path(f"{name}-{which}")) for name, one in (("cpu", program), ("cuda", emulated))}
+        expect(len(runs["cpu"]) == 2 and runs["cuda"] == runs["cpu"], f"{which}: {runs}")
+        for file in ("model.safetensors", "optimizer.safetensors"):
+            expect(read_bytes(test.path(f"cuda-{which}/step-2/{file}")) == read_bytes(test.path(f"cpu-{which}/step-2/{file}")),
+                   f"{which}, emulated CUDA: {file}")
+        print(f"{which}: the CPU's bits, {runs['cpu'][-1]['loss']:.5f}")
+
+
+def check_steps(test):
+    golden, steps = test.golden, len(test.golden["runs"]["forward"]["steps"])
+    take_teacher(test)
     weights = "adapter_model.safetensors" if test.arguments.adapter else "model.safetensors"
     program, double = test.compile("program", "--dtype=f32", "--teacher-top-k=7"), test.compile("double", "--dtype=f64")
     batch = len(golden["documents"])
 
     for which, reference in golden["runs"].items():
-        usual = [*(word for pair in golden["settings"].items() for word in pair), "--lr-schedule", "constant",
-                 "--validation-fraction", 0, "--divergence", which, "--kl", reference["kl"], "--ce", reference["ce"]]
+        usual = usual_flags(golden, which)
 
         def compare_lines(lines, what, bound):
             expect(len(lines) == steps, f"{what}: {lines}")
@@ -243,6 +272,7 @@ def check_runs(test):
     usual = ["--seq", 96, "--packing=best", "--batch", 4, "--lr", 2e-3, "--lr-schedule", "constant"]
     begin = ["--init-seed", 3, "--model", test.model]
     where = {"data": data, "teacher": taught, "begins": False}
+    test.many, test.taught = data, taught
     flags = [*usual, "--steps", 6, "--validate-every", 3, *begin]
     one = test.train(program, *flags, **where)
     expect(one[-1]["kl"] < one[0]["kl"] and one[-1]["validation_loss"] < one[2]["validation_loss"]
@@ -254,22 +284,27 @@ def check_runs(test):
                    and abs(a["grad_norm"] / b["grad_norm"] - 1) < 1e-3, f"{name}: {a}, one rank has {b}")
         print(f"{name}: divergence {found[0]['kl']:.5f} to {found[-1]['kl']:.5f}")
 
+    whole = test.arguments.meshes
     mixed = ["--divergence", "reverse", "--kl", 0.5, "--ce", 0.5]
     other = test.train(program, *flags, *mixed, **where)
     expect(abs(other[0]["loss"] - 0.5 * (other[0]["kl"] + other[0]["nll"])) < 1e-5, f"{other[0]}")
-    for mesh in (["--mesh=dp=2"], ["--mesh=tp=2"], ["--mesh=dp=2", "--zero=3"], ["--mesh=dp=2,tp=2", "--sequence-parallel"]):
+    most = ["--mesh=dp=2,tp=2", "--sequence-parallel"]
+    for mesh in ((["--mesh=dp=2"], ["--mesh=tp=2"], ["--mesh=dp=2", "--zero=3"], most) if whole else (most,)):
         ranks = test.compile("ranks", "--dtype=f32", *mesh)
         compare(" ".join(mesh), test.train(ranks, *flags, "--workers", 4, **where), one)
         if "tp" in mesh[0]:
             compare(f"{' '.join(mesh)}, reverse", test.train(ranks, *flags, *mixed, "--workers", 4, **where), other)
     # Beside an output projection that is frozen, too.
     beside, first = {"data": data, "teacher": taught}, None
-    for mesh in ([], ["--mesh=tp=2"], ["--mesh=dp=2,tp=2", "--zero=1"]):
+    for mesh in ([], ["--mesh=tp=2"], *([["--mesh=dp=2,tp=2", "--zero=1"]] if whole else [])):
         ranks = test.compile("ranks", "--dtype=f32", *mesh, adapter=["--adapter=lora:r=4"])
         found = test.train(ranks, *usual, "--steps", 4, "--init-seed", 3, "--ce", 1, "--kl", 0.5, "--workers", 4, **beside)
         first = first or found
         compare(f"an adapter, {' '.join(mesh)}", found, first)
     expect(first[0]["kl"] < 1e-6 < first[-1]["kl"] and first[-1]["nll"] < first[0]["nll"], f"an adapter: {first}")
+    if not whole:
+        test.train(program, *usual, "--steps", 6, *begin, "--kl", 0, "--ce", 1, out=test.path("far"), **where)
+        return check_eval(test, program, "far/step-6")
     for dtype in ("bf16", "f16"):
         found = test.train(test.compile(dtype, f"--dtype={dtype}"), *flags, **where)
         expect(all(abs(a["kl"] - b["kl"]) < 0.05 and abs(a["nll"] - b["nll"]) < 0.05 for a, b in zip(found, one)),
@@ -287,13 +322,16 @@ def check_runs(test):
     expect(abs(measured["near"] - near[-1]["validation_loss"]) < 1e-5 and measured["near"] < 0.7 * measured["far"],
            f"{measured}, {near[-1]}")
     print(f"KL(teacher || student) on held-out documents: {measured['near']:.4f}, of cross-entropy alone {measured['far']:.4f}")
-    # Without a teacher a program measures how well it foretells the data.
+    return check_eval(test, program, "far/step-40")
+
+
+def check_eval(test, program, weights):
+    """Without a teacher a program measures how well it foretells the data."""
     plain = test.path("plain")
     run([test.arguments.batonc, test.model, "--mode=train", "--dtype=f32", "--quiet", *quickly([]), "-o", plain])
-    found = [json.loads(run([one, "eval", "--weights", test.path("far/step-40"), "--data", data, "--seq", 96, "--batch", 4,
+    found = [json.loads(run([one, "eval", "--weights", test.path(weights), "--data", test.many, "--seq", 96, "--batch", 4,
                              "--json", "--quiet"]).stdout)["loss"] for one in (program, plain)]
     expect(abs(found[0] - found[1]) < 1e-5, f"eval: {found}")
-    test.many, test.taught = data, taught
 
 
 def check_refusals(test):
@@ -352,6 +390,11 @@ def test(arguments, scratch):
         check_teacher(test)
         check_runs(test)
         check_refusals(test)
+    elif arguments.meshes:
+        test.compile("student", "--dtype=f32")
+        check_runs(test)
+    elif arguments.only_cuda:
+        check_emulated(test)
     else:
         check_steps(test)
 
@@ -360,7 +403,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--cuda", action="store_true", help="on emulated CUDA, too")
-    parser.add_argument("--more", action="store_true", help="not the steps, but all else")
+    parser.add_argument("--only-cuda", action="store_true", help="emulated CUDA, of few rows, and nothing else")
+    parser.add_argument("--more", action="store_true", help="not the steps, but all else that needs few programs")
+    parser.add_argument("--meshes", action="store_true", help="what needs more")
     parser.add_argument("folder", help="of the model, with distillation.json")
     parser.add_argument("adapter", nargs="?", help="that PEFT has saved, with distillation.json")
     arguments = parser.parse_args()
