@@ -10,6 +10,9 @@ sizes that do not fit are an error of batonc's where they are known, and of a pr
 sanitizer's where they are not; the thread sanitizer finds nothing. A norm's body that names
 its adjoints trains, in F32 and in F64. From Python, functions of baton.library have the bits of
 the model's ops, and refuse to train in one line.
+
+Without --more: attention and the products in front of it on CPUs, a whole layer on both targets,
+one box that is too small, sizes that batonc knows, and functions from Python on CPUs.
 """
 
 import argparse
@@ -177,19 +180,22 @@ def named(function):
     return function
 
 
-def check_python(batonc, path):
+def check_python(batonc, path, more):
+    """On CPUs, by chunks of one length, with what is refused; with `more`, the rest."""
     write_weights(path("weights"))
     logits = {}
-    for name, own, *flags in (("ops", False), ("bodies", True), ("device", True, EMULATED)):
+    for name, own, *flags in (("ops", False), ("bodies", True), *([("device", True, EMULATED)] if more else [])):
         with open(path(name + ".mlir"), "w") as file:
             file.write(str(network(own)))
         program = Program(batonc, path(name + ".mlir"), path(name), *flags)
         program.weights = path("weights")
-        for chunk in (1, 7, 64):
+        for chunk in (1, 7, 64) if more else (7,):
             bits = program.logits(range(1, 23), path("logits.npy"), "--workers", 2, "--prefill-chunk", chunk)
             expect(bits == logits.setdefault("ops", bits), f"{name}, chunks of {chunk}: other logits than by ops")
-    result = run([batonc, "check-body", path("bodies.mlir"), EMULATED]).stdout
-    expect(result.count(" ok: ") == 6, result)
+    if more:
+        result = run([batonc, "check-body", path("bodies.mlir"), EMULATED]).stdout
+        expect(result.count(" ok: ") == 6, result)
+        return
     for refused, expected in (
             (lambda: baton.compile(network(True), mode="train"), "adjoint_inputs"),
             (lambda: baton.body(named(lambda x: baton.library.softmax(3))), "an element"),
@@ -229,85 +235,113 @@ def check_training(batonc, folder, path):
         expect(len(errors) == 2 and max(errors) <= bound, f"{kind}: losses {losses}")
 
 
-def test(arguments, scratch):
-    path = lambda name: os.path.join(scratch, name)
-    folder, case = arguments.folder, programs.golden(arguments.folder)
-    tokens = case["tokens"][:24]
+class Bench:
+    def __init__(self, arguments, scratch):
+        self.batonc, self.folder, self.scratch = arguments.batonc, arguments.folder, scratch
+        self.case = programs.golden(arguments.folder)
+        self.tokens = self.case["tokens"][:24]
 
-    def write(name, text):
-        with open(path(name + ".mlir"), "w") as file:
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def write(self, name, text):
+        with open(self.path(name + ".mlir"), "w") as file:
             file.write(text)
-        return path(name + ".mlir")
+        return self.path(name + ".mlir")
 
-    def compiled(name, text, *flags, folder=folder):
-        schedule = [f"--schedule={write(name, text)}"] if text else []
-        return Program(arguments.batonc, folder, path(name), *schedule, *flags)
+    def compiled(self, name, text, *flags, folder=None):
+        schedule = [f"--schedule={self.write(name, text)}"] if text else []
+        return Program(self.batonc, folder or self.folder, self.path(name), *schedule, *flags)
 
-    def expect_bits(name, text, expected, tokens=tokens, folder=folder):
-        """Prompts by chunks, row by row, and generation: CPU and CUDA."""
-        for target in ((), (EMULATED,)):
-            program = compiled(name, text, *target, folder=folder)
-            for workers, chunk in ((1, 64), (3, 17), (2, 1)):
-                bits = program.logits(tokens, path("logits.npy"), "--workers", workers, "--prefill-chunk", chunk)
+    def logits(self, program, tokens=None, *flags):
+        return program.logits(tokens or self.tokens, self.path("logits.npy"), *flags)
+
+    def expect_bits(self, name, text, expected, *targets, tokens=None, folder=None,
+                    ways=((1, 64), (3, 17), (2, 1))):
+        """Prompts by chunks and row by row."""
+        for target in targets:
+            program = self.compiled(name, text, *([target] if target else []), folder=folder)
+            for workers, chunk in ways:
+                bits = self.logits(program, tokens, "--workers", workers, "--prefill-chunk", chunk)
                 expect(bits == expected, f"{name}, {target}, {workers} workers, chunks of {chunk}: other logits")
         return program
 
+    def check_body(self, name, text, *flags, check=True):
+        return run([self.batonc, "check-body", self.write(name, text), *flags], check=check)
+
+    def refused(self, name, text, *flags):
+        """What batonc says of a schedule that it does not compile."""
+        result = run([self.batonc, self.folder, "-o", self.path("wrong"), f"--schedule={self.write(name, text)}",
+                      "--quiet", *flags], check=False)
+        expect(result.returncode == 1, f"{name}: {result}")
+        return result.stderr
+
+
+# Rows of a matrix for all heads: that the code does not say.
+SIZES = [f"--size={name}" for one in "qkv" for name in (f"w{one}.0=12", f"{one}.1=3", f"{one}.2=4")]
+CPU = None
+
+
+def test_few(bench):
     # Attention as one op has other bits than softmax of all scores: each is compared with its like.
     called = read("library_calls.mlir")
-    fused = compiled("fused", None)
-    expected = fused.logits(tokens, path("logits.npy"))
-    device = expect_bits("calls", without(called, "feed_forward"), expected)
-    texts = [program.generate(tokens[:3], 12)["tokens"] for program in (fused, device)]
-    expect(texts[0] == texts[1], f"tokens {texts[1]}, without bodies {texts[0]}")
-    unfused = compiled("unfused", EMPTY).logits(tokens, path("logits.npy"))
-    expect(unfused != expected, "attention as products has the bits of attention as one op")
-    expect_bits("softmax", read("library_softmax.mlir"), unfused)
-    expect_bits("recomputed", NORM, unfused)
-
+    expected = bench.logits(bench.compiled("fused", None))
+    bench.expect_bits("calls", without(called, "feed_forward"), expected, CPU)
     # Of a step of many rows each, in a chain of its own.
-    host = compiled("host", called)
-    bits = host.logits(tokens, path("logits.npy"))
-    expect_bits("layer", called, bits)
-    host.logits(case["tokens"], path("logits.npy"))
-    programs.check(path("logits.npy"), folder)
-    sanitized = compiled("sanitized", called, EMULATED, "--sanitize=thread")
-    expect(sanitized.logits(tokens[:20], path("logits.npy"), "--workers", 2) ==
-           host.logits(tokens[:20], path("host.npy")), "other bits when sanitized")
-
-    half = programs.golden(arguments.half)["tokens"][:24]
-    plain = compiled("half", EMPTY, folder=arguments.half).logits(half, path("logits.npy"))
-    expect_bits("biased", BIASED, plain, half, arguments.half)
+    host = bench.compiled("host", called)
+    bench.expect_bits("layer", called, bench.logits(host), EMULATED, ways=((3, 17),))
+    bench.logits(host, bench.case["tokens"])
+    programs.check(bench.path("logits.npy"), bench.folder)
 
     # What check-body says.
-    # Rows of a matrix for all heads: that the code does not say.
-    sizes = [f"--size={name}" for one in "qkv" for name in (f"w{one}.0=12", f"{one}.1=3", f"{one}.2=4")]
-    check = [arguments.batonc, "check-body", write("calls", called), EMULATED]
-    result = run([*check, "--body=qkv", *sizes]).stdout + run([*check, "--body=own_attention",
-                                                               "--body=feed_forward"]).stdout
-    for body in ("qkv", "own_attention", "feed_forward"):
-        for check, verdict in (("regions", "ok: "), ("cuda", "ok: ")):
-            expect(f"@{body}  {check}  {verdict}" in result, f"@{body}, {check}: {result}")
-    result = run([arguments.batonc, "check-body", write("softmax", read("library_softmax.mlir")), EMULATED]).stdout
-    expect("@softmax_of_rows  adjoint_inputs  ok: " in result and result.count("  cuda  ok: ") == 3, result)
     low = called.replace("read @x, (t)[rows, past, outputs] -> (t * 16, 0)\n                    to (t)[rows, past, "
                          "outputs] -> (t * 16 + 16, 65536)", "read @x, (t)[rows, past, outputs] -> (t * 16, 0)\n"
                          "                    to (t)[rows, past, outputs] -> (t * 16 + 15, 65536)", 1)
-    result = run([arguments.batonc, "check-body", write("low", low), "--body=qkv", *sizes], check=False)
+    result = bench.check_body("low", low, "--body=qkv", *SIZES, check=False)
     expect(low != called and result.returncode == 1 and "@qkv  regions  fault: " in result.stdout, result.stdout)
 
     # Sizes that batonc knows.
     wrong = called.replace('ins(%gates, %down : !temporary, !rows) outs(%y : !rows)',
                            'ins(%gates, %up : !temporary, !rows) outs(%y : !rows)')
-    result = run([arguments.batonc, folder, "-o", path("wrong"), f"--schedule={write('wrong', wrong)}", "--quiet"],
-                 check=False)
-    expect(result.returncode == 1 and re.search(r"wrong\.mlir:\d+:\d+: 'event.library_call' op operand 'weight' of "
-                                                r"'linear' has 100 columns, 'out' has 60", result.stderr),
-           result.stderr)
+    said = bench.refused("wrong", wrong)
+    expect(re.search(r"wrong\.mlir:\d+:\d+: 'event.library_call' op operand 'weight' of 'linear' has 100 columns, "
+                     r"'out' has 60", said), said)
     unbounded = NORM.replace("%normal = memref.alloca(%tall", "%less = arith.subi %tall, %c1 : index\n"
                              "    %normal = memref.alloca(%less")
-    result = run([arguments.batonc, folder, "-o", path("wrong"), f"--schedule={write('wrong', unbounded)}", "--quiet"],
-                 check=False)
-    expect(result.returncode == 1 and "has a size without a bound that can be seen" in result.stderr, result.stderr)
+    said = bench.refused("wrong", unbounded)
+    expect("has a size without a bound that can be seen" in said, said)
+    check_python(bench.batonc, bench.path, more=False)
+
+
+def test_more(bench, half_folder):
+    called = read("library_calls.mlir")
+    fused = bench.compiled("fused", None)
+    device = bench.expect_bits("calls", without(called, "feed_forward"), bench.logits(fused), EMULATED)
+    texts = [program.generate(bench.tokens[:3], 12)["tokens"] for program in (fused, device)]
+    expect(texts[0] == texts[1], f"tokens {texts[1]}, without bodies {texts[0]}")
+    unfused = bench.logits(bench.compiled("unfused", EMPTY))
+    expect(unfused != bench.logits(fused), "attention as products has the bits of attention as one op")
+    bench.expect_bits("softmax", read("library_softmax.mlir"), unfused, CPU, EMULATED)
+    bench.expect_bits("recomputed", NORM, unfused, CPU, EMULATED)
+
+    host = bench.compiled("host", called)
+    bench.expect_bits("layer", called, bench.logits(host), CPU, EMULATED)
+    sanitized = bench.compiled("sanitized", called, EMULATED, "--sanitize=thread")
+    expect(bench.logits(sanitized, bench.tokens[:20], "--workers", 2) == bench.logits(host, bench.tokens[:20]),
+           "other bits when sanitized")
+
+    half = programs.golden(half_folder)["tokens"][:24]
+    plain = bench.logits(bench.compiled("half", EMPTY, folder=half_folder), half)
+    bench.expect_bits("biased", BIASED, plain, CPU, EMULATED, tokens=half, folder=half_folder)
+
+    # What check-body says.
+    result = bench.check_body("calls", called, EMULATED, "--body=qkv", *SIZES).stdout
+    result += bench.check_body("calls", called, EMULATED, "--body=own_attention", "--body=feed_forward").stdout
+    for body in ("qkv", "own_attention", "feed_forward"):
+        for check, verdict in (("regions", "ok: "), ("cuda", "ok: ")):
+            expect(f"@{body}  {check}  {verdict}" in result, f"@{body}, {check}: {result}")
+    result = bench.check_body("softmax", read("library_softmax.mlir"), EMULATED).stdout
+    expect("@softmax_of_rows  adjoint_inputs  ok: " in result and result.count("  cuda  ok: ") == 3, result)
 
     # A loop whose result others need, which one thread would run, and with it the call.
     summing = NORM.replace("    memref.copy", """    %zero = arith.constant 0.0 : f32
@@ -319,29 +353,36 @@ def test(arguments, scratch):
     }
     memref.store %sum, %y[%c0, %c0] : !rows
     memref.copy""")
-    compiled("summing", summing)
-    result = run([arguments.batonc, folder, "-o", path("wrong"), f"--schedule={write('summing', summing)}", "--quiet",
-                  EMULATED], check=False)
-    expect(result.returncode == 1 and "the task library's 'rms_norm'" in result.stderr
-           and "is for all threads of a block" in result.stderr and result.stderr.count("\n") == 1, result.stderr)
+    bench.compiled("summing", summing)
+    said = bench.refused("summing", summing, EMULATED)
+    expect("the task library's 'rms_norm'" in said and "is for all threads of a block" in said and
+           said.count("\n") == 1, said)
 
     # For a GPU, without spilling.
-    result = run([arguments.batonc, folder, "-o", path("gpu"), f"--schedule={path('calls.mlir')}",
+    result = run([bench.batonc, bench.folder, "-o", bench.path("gpu"), f"--schedule={bench.write('calls', called)}",
                   "--target=cuda:sm_80", "--quiet"], check=False)
     if not ("NVRTC" in result.stderr and "was not found" in result.stderr):
         expect(result.returncode == 0, f"for a GPU: {result.stderr}")
-        kernels = json.loads(run([path("gpu"), "info", "--json"]).stdout)["device"]["kernels"]
+        kernels = json.loads(run([bench.path("gpu"), "info", "--json"]).stdout)["device"]["kernels"]
         expect(all(kernel["spilled_bytes"] == 0 for kernel in kernels), f"registers are spilled: {kernels}")
 
-    # And sizes that the step says, which are asserted.
+    # Sizes that the step says, which are asserted.
     short = NORM.replace("memref.alloca(%tall, %wide)", "memref.alloca(%taller, %wide)").replace(
         "    %normal", "    %taller = arith.addi %tall, %c1 : index\n    %normal", 1)
-    checked = compiled("short", short, "--sanitize=address")
-    result = run([checked.path, "logits", "--weights", folder, "--tokens", "1,2,3", "--out", path("logits.npy"),
-                  "--no-cache", "--quiet"], check=False)
+    checked = bench.compiled("short", short, "--sanitize=address")
+    result = run([checked.path, "logits", "--weights", bench.folder, "--tokens", "1,2,3", "--out",
+                  bench.path("logits.npy"), "--no-cache", "--quiet"], check=False)
     expect(result.returncode != 0 and "operand 'x' has other rows" in result.stderr, result.stderr)
-    check_python(arguments.batonc, path)
-    check_training(arguments.batonc, folder, path)
+    check_python(bench.batonc, bench.path, more=True)
+    check_training(bench.batonc, bench.folder, bench.path)
+
+
+def test(arguments, scratch):
+    bench = Bench(arguments, scratch)
+    if arguments.more:
+        test_more(bench, arguments.more)
+    else:
+        test_few(bench)
     print("task bodies that call the library have the bits of the ops that they replace")
 
 
@@ -349,6 +390,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("folder")
-    parser.add_argument("half")
+    parser.add_argument("--more", metavar="HALF", help="all else, with a checkpoint of F16 that has biases")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
