@@ -4,7 +4,8 @@ or layers.
 A run goes on with a checkpoint of one rank's and comes to its states, as near as gradients
 are; and one rank goes on with the mesh's. A part of a matrix that begins within a block is
 refused in one line, which names the parameter, and so is any part by a rule with sums.
-Blocks of another shape come from a file of one's own.
+Blocks of another shape come from a file of one's own. With --few: one mesh with stages, and one
+that cuts matrices.
 """
 
 import argparse
@@ -60,6 +61,8 @@ def test(arguments, scratch):
     meshes = [("pp=2", "--microbatches=2"), ("dp=2,pp=2", "--microbatches=2", "--zero=3")]
     in_blocks = arguments.optimizer == "adamw_8bit"
     meshes += [("tp=2",), ("dp=2,tp=2", "--zero=1")] if in_blocks else [("dp=2", "--zero=1")]
+    if arguments.few:
+        meshes = [one for one in meshes if one[0] in ("dp=2,pp=2", "dp=2,tp=2")]
     for number, (mesh, *flags) in enumerate(meshes):
         compiled(f"mesh-{number}", f"--mesh={mesh}", *flags)
         shutil.copytree(path("begun"), path(f"run-{number}"))
@@ -75,8 +78,9 @@ def test(arguments, scratch):
             if kind == "F32":
                 # Of a mean of what has a sign, little may be left.
                 least = 1e-5 * max(map(abs, values)) if "momentum" in name else 0
-                for a, b in zip(other[name][2], values, strict=True):
-                    expect(abs(a - b) <= 1e-3 * abs(b) + least, f"{mesh}: {name} has {a}, expected {b}")
+                far = [pair for pair in zip(other[name][2], values, strict=True)
+                       if not abs(pair[0] - pair[1]) <= 1e-3 * abs(pair[1]) + least]
+                expect(not far, f"{mesh}: {name} has others than expected: {far[:4]}")
                 continue
             far = [abs(a - b) for a, b in zip(other[name][2], values, strict=True)]
             expect(max(far) <= 1, f"{mesh}: a code of {name} is off by {max(far)}")
@@ -118,6 +122,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--few", action="store_true")
     parser.add_argument("optimizer", choices=("adamw_8bit", "adafactor", "small_fc_lopt"))
     parser.add_argument("optimizers", help="the folder of those that come with batonc")
     arguments = parser.parse_args()

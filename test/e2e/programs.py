@@ -99,7 +99,7 @@ def quick_batonc(batonc, path):
     with open(path, "w") as file:
         file.write(f"""#!/bin/sh
 case "$*" in
-  check-body* | explain* | names* | tune* | *--optimize=*) exec {batonc} "$@" ;;
+  check-body* | explain* | merge* | names* | tune* | *--optimize=*) exec {batonc} "$@" ;;
 esac
 exec {batonc} "$@" {QUICK}
 """)

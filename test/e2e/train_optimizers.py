@@ -38,6 +38,8 @@ SINK = {
     "num_local_experts": 2, "num_experts_per_tok": 1, "sliding_window": 8, "attention_bias": True,
     "swiglu_limit": 7.0, "layer_types": ["sliding_attention", "full_attention"],
 }
+# A network for each element takes long in Python.
+SMALL = CONFIG | {"intermediate_size": 24, "num_hidden_layers": 2}
 # Several blocks, and ends of blocks, of each matrix; layers of whole ones and of others.
 BLOCKS = CONFIG | {"hidden_size": 48, "intermediate_size": 96, "head_dim": 24, "vocab_size": 67}
 STEPS, RATE, CLIP = 3, 0.02, 0.5
@@ -216,10 +218,14 @@ class SmallFcLopt(Rule):
         inverse = [[1 / math.sqrt(v + 1e-8) for v in values] for values in (*rows_of, *columns_of)]
         return g_factors, [*rows_of, *columns_of, *inverse], m_factors
 
-    def layer(self, name, inputs):
+    def layer(self, name, known=()):
+        """The layer as a function of all inputs but the last ones, which are the same for every element."""
         weight, bias = self.network[f"network.{name}.weight"], self.network[f"network.{name}.bias"]
-        width = len(inputs)
-        return [bias[i] + sum(map(float.__mul__, weight[i * width:(i + 1) * width], inputs)) for i in range(len(bias))]
+        width = len(weight) // len(bias)
+        rows = [list(weight[i * width:(i + 1) * width]) for i in range(len(bias))]
+        fixed = [b + sum(map(float.__mul__, row[width - len(known):], known)) for b, row in zip(bias, rows)]
+        rows = [row[:width - len(known)] for row in rows]
+        return lambda inputs: [b + sum(map(float.__mul__, row, inputs)) for b, row in zip(fixed, rows)]
 
     def change(self, weight, gradient, step):
         momenta = [self.averaged(f"momentum {k}", decay, gradient)
@@ -236,10 +242,11 @@ class SmallFcLopt(Rule):
             scaled.append([v * scale for v in values])
         times = [math.tanh((step - 1) / time - 1) for time in self.TIMES]
         new = []
+        hidden, output = [self.layer("input", times), self.layer("linear_0")], self.layer("output")
         for w, *inputs in zip(weight, *scaled):
-            for name in ("input", "linear_0"):
-                inputs = [max(0.0, value) for value in self.layer(name, inputs + times if name == "input" else inputs)]
-            direction, magnitude = self.layer("output", inputs)
+            for layer in hidden:
+                inputs = [max(0.0, value) for value in layer(inputs)]
+            direction, magnitude = output(inputs)
             new.append(w - self.numbers.get("rate", RATE) * direction * math.exp(0.001 * magnitude)
                        * self.numbers.get("step_mult", 0.01))
         return new
@@ -381,6 +388,8 @@ def stores_no_features(path, compiled, begin):
     print(f"states of {elements} elements: {needs} bytes, {wanted} in use; of no feature are there more than "
           f"{max(updates.values())} numbers")
 
+
+def moves_few_bytes(path, compiled):
     # Of a matrix: its gradient for sums of rows, and of columns; six tensors for features' squares;
     # six, of which five are written, for the step. Rows, columns, vectors and weights are less.
     os.mkdir(path("large"))
@@ -433,7 +442,8 @@ def test(arguments, scratch):
     path = lambda *names: os.path.join(scratch, *names)
     os.mkdir(path("model"))
     with open(path("model", "config.json"), "w") as file:
-        json.dump(EXPERTS if arguments.experts else SINK if arguments.sink else BLOCKS if arguments.optimizer == "adamw_8bit" else CONFIG, file)
+        json.dump(EXPERTS if arguments.experts else SINK if arguments.sink else BLOCKS if arguments.optimizer == "adamw_8bit" else
+                  SMALL if arguments.optimizer == "small_fc_lopt" and not arguments.more else CONFIG, file)
     write_tokens(path("tokens.u16"), ((i * i + 3 * i) % 37 for i in range(200)))
     optimizer = arguments.optimizer
     if arguments.document:
@@ -469,14 +479,14 @@ def test(arguments, scratch):
         begin = {name: tensor for name, tensor in begin.items() if ".mlp." not in name}
         expect(any(shape == [1] for _, shape, _ in begin.values()), f"no parameter of one number among {sorted(begin)}")
 
-    def compare(what, *flags, begin=begin, limit=1e-4, digits=24, how={}, **numbers):
+    def compare(what, *flags, begin=begin, limit=1e-4, digits=24, how={}, steps=STEPS, **numbers):
         if learned:
             numbers["rate"] = usual
         rules = {name: RULES[arguments.optimizer](name, shape, **numbers)
                  for name, (_, shape, _) in begin.items()}
         before = {name: values for name, (_, _, values) in begin.items()}
         worst = 0.0
-        for step in range(1, STEPS + 1):
+        for step in range(1, steps + 1):
             out = f"{what}-{step}"
             line = train(out, "--steps", step, "--gradients", path("gradients"), *flags, **how)[-1]
             factor = min(1.0, CLIP / line["grad_norm"]) if "clip" not in how else 1.0
@@ -498,7 +508,7 @@ def test(arguments, scratch):
                 if isinstance(rule, AdamW8bit):
                     rule.expect_saved(f"{what}, step {step}, {name}", saved(name, step))
             before = after
-        print(f"{what}: {len(begin)} tensors, {STEPS} steps, worst error {worst:.2e}")
+        print(f"{what}: {len(begin)} tensors, {steps} steps, worst error {worst:.2e}")
 
     compare("defaults")
     if arguments.sink:
@@ -519,17 +529,20 @@ def test(arguments, scratch):
         takes_two_bytes(path, begin)
     if learned and not arguments.experts:
         stores_no_features(path, compiled, begin)
+        if arguments.more:
+            moves_few_bytes(path, compiled)
         refuses_weights(path, train)
         # Where nothing but the formula decides; and decays of the file's.
         run([*compiled, "--dtype=f64", "-o", path("f64")])
         how = {"program": path("f64"), "clip": 0}
         train("begin-f64", "--steps", 1, **how | {"rate": "1e-38"})
         exact = read_tensors(path("begin-f64", "step-1", "model.safetensors"))
-        compare("f64", begin=exact, limit=1e-6, digits=53, how=how)
+        if arguments.more:
+            compare("f64", begin=exact, limit=1e-6, digits=53, how=how)
         SmallFcLopt.network = write_optimizer_weights(
             path("other.safetensors"), seed=6, momentum_decays=(0.5, -0.1, 0.0), rms_decays=(0.25,),
             adafactor_decays=(0.125, 0.0, 0.5))
-        compare("other", "--set", "step_mult=0.02", begin=exact, limit=1e-6, digits=53, step_mult=0.02,
+        compare("other", "--set", "step_mult=0.02", steps=3 if arguments.more else 2, begin=exact, limit=1e-6, digits=53, step_mult=0.02,
                 how=how | {"own": ["--optimizer-weights", path("other.safetensors")]})
 
     files = ("model.safetensors", "optimizer.safetensors")
@@ -566,6 +579,8 @@ if __name__ == "__main__":
     parser.add_argument("--batonc", required=True)
     parser.add_argument("optimizer")
     parser.add_argument("--experts", action="store_true", help="of a mixture of experts")
+    parser.add_argument("--more", action="store_true",
+                        help="of small_fc_lopt: a larger model, its own decays in F64, and what a step moves")
     parser.add_argument("--sink", action="store_true", help="of a model with a parameter of one number; only formulas")
     parser.add_argument("--document", help="the first MLIR in there is the optimizer")
     arguments = parser.parse_args()
