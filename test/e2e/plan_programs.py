@@ -4,6 +4,10 @@ The fastest plans are those of all splits, described one by one, also under a li
 Plans compile as they are written (batonc --plan), programs foresee the memory that the plan
 has, to the byte, and a step that is watched touches as many pages (--check-memory). The devices'
 facts are a file here: plans are the same on every machine.
+
+Without --more: of a model of one layer, whose heads cannot be cut, all splits of two ranks are
+those of data, ZeRO and recomputing; the fastest one is compiled. Each split takes a third of a
+second to describe.
 """
 
 import argparse
@@ -23,98 +27,99 @@ DEVICE = {"name": "toy", "source": "None.", "memory_gb": 1, "memory_gb_per_s": 1
           "dropout_fraction": 0.6, "matmul_tflops": 0.05, "matmul_fraction": 0.5, "attention_fraction": 0.25,
           "multiprocessors": 1, "kernel_us": 1, "devices_per_node": 4, "link_gb_per_s": 1, "link_us": 20,
           "network_gb_per_s": 1, "network_us": 20, "uncertainty": 0.3}
+# Of one layer with three heads: data parallel only.
+SMALL = CONFIG | {"num_hidden_layers": 1, "hidden_size": 48, "num_attention_heads": 3, "num_key_value_heads": 1}
 LENGTH = 64
 
 
-def test(arguments, scratch):
-    path = lambda name: os.path.join(scratch, name)
-    folder = path("model")
-    os.makedirs(folder)
-    for name, content in (("model/config.json", CONFIG), ("device.json", DEVICE)):
-        with open(path(name), "w") as file:
-            json.dump(content, file)
-    write_tokens(path("tokens.u16"), ((7 * i) % 89 for i in range(20000)))
+class Planner:
+    def __init__(self, batonc, scratch, config):
+        self.batonc, self.scratch, self.folder = batonc, scratch, os.path.join(scratch, "model")
+        os.makedirs(self.folder)
+        for name, content in (("model/config.json", config), ("device.json", DEVICE)):
+            self.write(name, content)
+        write_tokens(self.path("tokens.u16"), ((7 * i) % 89 for i in range(20000)))
 
-    def plan(*flags, check=True):
-        result = run([arguments.batonc, "plan", "train", "--model", folder, "--framework", "baton", "--target", "cpu",
-                      "--device", path("device.json"), "--dtype", "bf16", "--workers", 1, "--sequence", LENGTH,
-                      *flags], check=check)
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "w") as file:
+            json.dump(content, file)
+
+    def command(self, model, *flags):
+        return [self.batonc, "plan", "train", "--model", model, "--framework", "baton", "--target", "cpu",
+                "--device", self.path("device.json"), "--sequence", LENGTH, *flags]
+
+    def plan(self, *flags, check=True):
+        result = run(self.command(self.folder, "--dtype", "bf16", "--workers", 1, *flags), check=check)
         return json.loads(result.stdout) if check else result
 
-    def key(found):
-        return found["seconds"], found["memory"]["total"]
+    def all_plans(self, ways, *flags):
+        """All splits of two ranks: `ways`, with everything beside."""
+        everything = self.plan("--devices", 2, "--global-batch", 2, "--top", 1000, "--json", *flags)
+        every = everything["plans"]
+        expect(everything["complete"] and len(every) == everything["fitting"] == everything["described"] and
+               everything["described"] + sum(everything["refusals"].values()) == everything["splits"], everything)
+        expect(every == sorted(every, key=lambda found: found["seconds"]), "plans are not by time")
+        for part, values in ways.items():
+            seen = {found["split"][part] for found in every}
+            expect(seen == values, f"{part}: {seen}; refused: {everything['refusals']}")
+        front = everything["front"]
+        expect(front[-1]["seconds"] == every[0]["seconds"] and
+               front[0]["memory"] == min(found["memory"]["total"] for found in every), front)
+        return everything
 
-    # All splits of two ranks: data, tensor and pipeline parallel, with everything beside.
-    everything = plan("--devices", 2, "--global-batch", 2, "--top", 1000, "--json")
-    every = everything["plans"]
-    expect(everything["complete"] and len(every) == everything["fitting"] == everything["described"] and
-           everything["described"] + sum(everything["refusals"].values()) == everything["splits"], everything)
-    expect(every == sorted(every, key=lambda found: found["seconds"]), "plans are not by time")
-    for part, values in (("tensor", {1, 2}), ("pipeline", {1, 2}), ("data", {1, 2}), ("zero", {0, 1, 2, 3}),
-                         ("recompute", {"none", "selective", "full"}), ("sequence_parallel", {False, True}),
-                         ("schedule", {None, "1f1b", "gpipe", "zb-h1", "zb-h2", "interleaved"})):
-        seen = {found["split"][part] for found in every}
-        expect(seen == values, f"{part}: {seen}; refused: {everything['refusals']}")
-    some = plan("--devices", 2, "--global-batch", 2, "--top", 3, "--json")
-    expect([key(found) for found in some["plans"]] == [key(found) for found in every[:3]], [some["plans"], every[:3]])
-    expect(some["described"] < everything["described"], "the bound spares nothing")
-    # Under a limit of memory that the fastest do not keep to.
-    limit = sorted(found["memory"]["total"] for found in every)[len(every) // 4]
-    fitting = [found for found in every if found["memory"]["total"] <= limit]
-    expect(0 < len(fitting) < len(every) and every[0] not in fitting, limit)
-    small = plan("--devices", 2, "--global-batch", 2, "--top", 1, "--json", "--memory-gb", limit / 1e9)
-    expect(key(small["plans"][0]) == key(fitting[0]), [small["plans"], fitting[0]])
-    front = everything["front"]
-    expect(front[-1]["seconds"] == every[0]["seconds"] and
-           front[0]["memory"] == min(found["memory"]["total"] for found in every), front)
-
-    # Plans as files, and as programs: what these foresee is what was planned.
-    def compiled(name, *flags):
-        return run([arguments.batonc, folder, "--plan", path(f"{name}.json"), QUICK, "-o", path(name), *flags])
-
-    # The fastest one of two ranks, as it is written, and the fastest one that has stages.
-    stages = next(found for found in every if found["split"]["pipeline"] == 2)
-    for name in ("two", "stages"):
-        if name == "two":
-            first = plan("--devices", 2, "--global-batch", 2, "--top", 1, "--json", "-o", path("two.json"))["plans"][0]
-        else:
-            first = stages
-            with open(path("stages.json"), "w") as file:
-                json.dump({"format": 1, "compile": first["compile"], "train": first["train"],
-                           "forecast": {"bytes_of_a_rank": first["memory"]["total"]}}, file)
-        said = compiled(name).stderr
-        with open(path(f"{name}.json")) as file:
+    def check_program(self, name, first):
+        """Of a plan in a file: what the program foresees is what was planned, and it trains."""
+        path = self.path(name)
+        said = run([self.batonc, self.folder, "--plan", f"{path}.json", QUICK, "-o", path]).stderr
+        with open(f"{path}.json") as file:
             written = json.load(file)
         expect(written["compile"] == first["compile"] and written["train"] == first["train"], written)
         told = [f"{flag}={value}" for flag, value in written["train"].items()]
-        expect(f"planned for: {path(name)} train {' '.join(told)}" in said, said)
+        expect(f"planned for: {path} train {' '.join(told)}" in said, said)
         ranks = first["split"]["data"] * first["split"]["tensor"] * first["split"]["pipeline"]
-        own = json.loads(run([path(name), "train", "--dry-run", "--json", "--workers", ranks, *told]).stdout)
+        own = json.loads(run([path, "train", "--dry-run", "--json", "--workers", ranks, *told]).stdout)
         largest = max(own["ranks"], key=lambda rank: rank["bytes"])
         expect(largest["bytes"] == first["memory"]["total"] == written["forecast"]["bytes_of_a_rank"] and
                all(first["memory"][part] == size for part, size in largest["memory"].items()), [own, first])
-        run([path(name), "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), "--steps", 2,
-             "--out", path(f"run-{name}"), "--quiet", *told])
+        run([path, "train", "--init-seed", 1, "--model", self.folder, "--data", self.path("tokens.u16"), "--steps", 2,
+             "--out", self.path(f"run-{name}"), "--quiet", *told])
         print(f"{name}: {first['flags']}, {first['memory']['total']} bytes of a rank")
 
-    # One rank, whose step has as many rows as there may be: what tasks touch is what was planned.
-    one = run([arguments.batonc, "plan", "train", "--model", folder, "--framework", "baton", "--target", "cpu",
-               "--device", path("device.json"), "--dtype", "bf16", "--devices", 1, "--global-batch", 64, "--sequence", LENGTH, "--top", 100,
-               "--json"])
+    def refuses(self, message, command):
+        result = run(command, check=False)
+        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1,
+               f"{command}: {result}, expected {message}")
+
+
+def key(found):
+    return found["seconds"], found["memory"]["total"]
+
+
+def check_touched(planner):
+    """One rank, whose step has as many rows as there may be: what tasks touch is what was planned."""
+    one = run(planner.command(planner.folder, "--dtype", "bf16", "--devices", 1, "--global-batch", 64, "--top", 100,
+                              "--json"))
     whole = next(found for found in json.loads(one.stdout)["plans"]
                  if found["split"]["microbatches"] == 1 and found["split"]["recompute"] == "full")
-    run([arguments.batonc, folder, "--sanitize=address", "-o", path("watched"), "--quiet", *whole["flags"].split()])
-    run([path("watched"), "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), "--steps", 1,
-         "--validation-fraction", 0, "--out", path("run-watched"), "--quiet", "--check-memory", path("touched.json"),
+    run([planner.batonc, planner.folder, "--sanitize=address", "-o", planner.path("watched"), "--quiet",
+         *whole["flags"].split()])
+    run([planner.path("watched"), "train", "--init-seed", 1, "--model", planner.folder, "--data",
+         planner.path("tokens.u16"), "--steps", 1, "--validation-fraction", 0, "--out", planner.path("run-watched"),
+         "--quiet", "--check-memory", planner.path("touched.json"),
          *(f"{flag}={value}" for flag, value in whole["train"].items())])
-    with open(path("touched.json")) as file:
+    with open(planner.path("touched.json")) as file:
         touched = json.load(file)
     # A plan counts whole pages of each storage.
     pages = 4096 * len(touched["storages"])
     expect(touched["touched"] == touched["planned"] and
            0 <= whole["memory"]["activations"] - touched["touched"] <= pages, [touched["touched"], whole])
 
-    # A plan that says something else than the command line, and files that are none.
+
+def check_files(planner):
+    """A plan that says something else than the command line, and files that are none."""
     for flags, content, message in (
             (["--max-seq", 32], None, f"the plan says --max-seq={LENGTH}, the command line --max-seq=32; leave one"),
             ([], {"format": 2}, "is no plan; batonc plan train -o FILE writes one"),
@@ -127,34 +132,71 @@ def test(arguments, scratch):
         name = "two.json"
         if content is not None:
             name = "wrong.json"
-            with open(path(name), "w") as file:
-                json.dump(content, file)
-        result = run([arguments.batonc, folder, "--plan", path(name), "-o", path("none"), *flags], check=False)
-        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1,
-               f"{flags}, {content}: {result}")
-    run([arguments.batonc, folder, "--plan", path("two.json"), "--max-seq", LENGTH, "--emit=event", "-o", path("plan.mlir")])
+            planner.write(name, content)
+        planner.refuses(message, [planner.batonc, planner.folder, "--plan", planner.path(name), "-o", planner.path("none"),
+                                  *flags])
+    run([planner.batonc, planner.folder, "--plan", planner.path("two.json"), "--max-seq", LENGTH, "--emit=event", "-o",
+         planner.path("plan.mlir")])
 
-    # What cannot be planned.
-    os.makedirs(path("large"))
-    with open(path("large/config.json"), "w") as file:
-        json.dump(CONFIG | {"hidden_size": 1024, "intermediate_size": 4096}, file)
+
+def check_refusals(planner):
+    """What cannot be planned, before anything is described."""
+    one, two = ["--devices", 1, "--global-batch", 1], ["--devices", 2, "--global-batch", 2]
+    os.makedirs(planner.path("large"))
+    planner.write("large/config.json", CONFIG | {"hidden_size": 1024, "intermediate_size": 4096})
     for model, flags, message in (
-            (folder, ["--dtype", "f8"], "--dtype=f8 is unknown"),
-            (folder, ["--dtype", "f32"], "has the rate of products of 16-bit numbers, and the program computes in f32"),
-            (path("large"), ["--memory-gb", 0.1], "what layers keep of rows are larger")):
-        result = run([arguments.batonc, "plan", "train", "--model", model, "--framework", "baton", "--target", "cpu",
-                      "--device", path("device.json"), "--devices", 1, "--global-batch", 1, "--sequence", LENGTH, *flags],
-                     check=False)
-        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")
-    for flags, message in ((["--devices", 2, "--global-batch", 2, "--memory-gb", 1e-3], "the split that takes least"),
-                           (["--devices", 5, "--global-batch", 2], "5 devices: no split has whole parts"),
-                           (["--devices", 2, "--global-batch", 2, "--measured", "x.csv", "--calibrate", 1], "--measured: batonc's own")):
-        result = plan(*flags, check=False)
-        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1, f"{flags}: {result}")
+            (planner.folder, [*one, "--dtype", "f8"], "--dtype=f8 is unknown"),
+            (planner.folder, [*one, "--dtype", "f32"],
+             "has the rate of products of 16-bit numbers, and the program computes in f32"),
+            (planner.path("large"), [*one, "--memory-gb", 0.1], "what layers keep of rows are larger"),
+            (planner.folder, ["--devices", 5, "--global-batch", 2, "--workers", 1], "5 devices: no split has whole parts"),
+            (planner.folder, [*two, "--workers", 1, "--measured", "x.csv", "--calibrate", 1], "--measured: batonc's own")):
+        planner.refuses(message, planner.command(model, *flags))
+
+
+def test_more(planner):
+    everything = planner.all_plans({
+        "tensor": {1, 2}, "pipeline": {1, 2}, "data": {1, 2}, "zero": {0, 1, 2, 3},
+        "recompute": {"none", "selective", "full"}, "sequence_parallel": {False, True},
+        "schedule": {None, "1f1b", "gpipe", "zb-h1", "zb-h2", "interleaved"}})
+    every, two = everything["plans"], ["--devices", 2, "--global-batch", 2]
+    some = planner.plan(*two, "--top", 3, "--json", "-o", planner.path("two.json"))
+    expect([key(found) for found in some["plans"]] == [key(found) for found in every[:3]], [some["plans"], every[:3]])
+    expect(some["described"] < everything["described"], "the bound spares nothing")
+    # Under a limit of memory that the fastest do not keep to.
+    limit = sorted(found["memory"]["total"] for found in every)[len(every) // 4]
+    fitting = [found for found in every if found["memory"]["total"] <= limit]
+    expect(0 < len(fitting) < len(every) and every[0] not in fitting, limit)
+    small = planner.plan(*two, "--top", 1, "--json", "--memory-gb", limit / 1e9)
+    expect(key(small["plans"][0]) == key(fitting[0]), [small["plans"], fitting[0]])
+
+    # The fastest one of two ranks, as it is written, and the fastest one that has stages.
+    planner.check_program("two", some["plans"][0])
+    first = next(found for found in every if found["split"]["pipeline"] == 2)
+    planner.write("stages.json", {"format": 1, "compile": first["compile"], "train": first["train"],
+                                  "forecast": {"bytes_of_a_rank": first["memory"]["total"]}})
+    planner.check_program("stages", first)
+    check_touched(planner)
+    planner.refuses("the split that takes least",
+                    planner.command(planner.folder, "--dtype", "bf16", "--workers", 1, *two, "--memory-gb", 1e-3))
+
+
+def test(arguments, scratch):
+    planner = Planner(arguments.batonc, scratch, CONFIG if arguments.more else SMALL)
+    if arguments.more:
+        test_more(planner)
+        return
+    everything = planner.all_plans({
+        "tensor": {1}, "pipeline": {1}, "data": {2}, "zero": {0, 1, 2, 3},
+        "recompute": {"none", "selective", "full"}, "schedule": {None}}, "-o", planner.path("two.json"))
+    planner.check_program("two", everything["plans"][0])
+    check_files(planner)
+    check_refusals(planner)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--more", action="store_true", help="all kinds of splits, and limits of memory")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
