@@ -623,7 +623,7 @@ std::string nameOfCase(
 
 INSTANTIATE_TEST_SUITE_P(Class, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
-                                          testing::Values(8)),
+                                          testing::Values(16)),
                          nameOfCase);
 INSTANTIATE_TEST_SUITE_P(EveryClass, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),

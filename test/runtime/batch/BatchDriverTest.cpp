@@ -973,8 +973,8 @@ BatchRequest random_request(std::mt19937_64 &random, int number,
   return request;
 }
 
-TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
-  constexpr int count = 300;
+/// Of so many requests in each case.
+void expect_texts_as_alone(size_t count) {
   uint64_t seed = 0;
   for (const Case &tested : cases()) {
     SCOPED_TRACE("case " + std::to_string(seed));
@@ -988,8 +988,8 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
 
     Batch batch(tested.shape, tested.options);
     std::vector<BatchRequest> requests;
-    for (int i = 0; i < count; ++i)
-      requests.push_back(random_request(random, i, texts));
+    for (size_t i = 0; i < count; ++i)
+      requests.push_back(random_request(random, static_cast<int>(i), texts));
     size_t next = 0;
     auto arrive = [&] {
       if (random() % 3 == 0)
@@ -1000,9 +1000,9 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
     while (next < count || batch.driver->has_work()) {
       arrive();
       batch.model.run(*batch.driver, arrive);
-      ASSERT_FALSE(HasFatalFailure());
+      ASSERT_FALSE(testing::Test::HasFatalFailure());
     }
-    EXPECT_EQ(batch.results.size(), size_t(count));
+    EXPECT_EQ(batch.results.size(), count);
     uint64_t cancelled = 0, generated = 0, scored = 0;
     for (const BatchRequest &request : requests) {
       batch.expect_right(request);
@@ -1014,7 +1014,7 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
       }
     }
     EXPECT_GT(cancelled, 0u);
-    EXPECT_LT(cancelled, size_t(count) / 2);
+    EXPECT_LT(cancelled, count / 2);
     BatchCounts counts = batch.driver->counts();
     EXPECT_EQ(counts.generated_tokens, generated);
     // Each once, also of texts that were computed again.
@@ -1028,6 +1028,13 @@ TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
     }
     batch.expect_all_free();
   }
+}
+
+TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
+  expect_texts_as_alone(60);
+}
+TEST(BatchDriver, ThousandsOfTextsAreWhatTheyAreAlone) {
+  expect_texts_as_alone(300);
 }
 
 /// A request whose texts are of these tokens.

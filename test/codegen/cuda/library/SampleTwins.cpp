@@ -8,8 +8,12 @@ using namespace baton::test;
 
 TWIN_TEST(baton_task_sample) {
   Random random(6);
+  int number = 0;
   for (int64_t vocabulary : {1, 9, 131, 1000})
     for (const SamplingCase &each : sampling_cases()) {
+      // The emulation takes long for many tokens: they have some of the cases.
+      if (++number % 4 && vocabulary == 1000)
+        continue;
       SampleProblem problem(random, 9, vocabulary, 3, vocabulary == 131);
       for (BatonSampling &wanted : problem.sampling)
         each.set(wanted);

@@ -10,7 +10,7 @@
 //   });
 //
 // calls that with the CPU's body, and with the CUDA body in blocks of several
-// sizes and schedules, and expects the same bits in what is returned, gaps
+// sizes, each in a schedule, and expects the same bits in what is returned, gaps
 // between rows included.
 //
 //===----------------------------------------------------------------------===//
@@ -24,8 +24,19 @@
 #include <map>
 #include <string>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace baton::test {
+
+/// Blocks' threads, and the seeds of their schedules.
+using Blocks = std::vector<std::pair<unsigned, uint64_t>>;
+
+/// Those in which CUDA bodies run.
+inline Blocks &twin_blocks() {
+  static Blocks blocks;
+  return blocks;
+}
 
 /// The same bits; NaNs are equal, because their payloads depend on the order of
 /// operands, which no compiler keeps.
@@ -53,19 +64,19 @@ template <typename... Parameters> struct Twin<void(Parameters...)> {
     auto *const emulated = emulated_body<void(Parameters...)>(name);
     ASSERT_NE(emulated, nullptr) << name << " has other parameters";
     const auto expected = use(native);
-    for (unsigned threads : {32, 64, 96, 256})
-      for (uint64_t seed : {0, 7}) {
-        SCOPED_TRACE(std::to_string(threads) + " threads, seed " +
-                     std::to_string(seed));
-        expect_twin_bits(
-            use([&](std::type_identity_t<Parameters>... arguments) {
-              run_emulated({threads, seed}, emulated,
-                           std::tuple<Parameters...>(arguments...));
-            }),
-            expected);
-        if (::testing::Test::HasFatalFailure())
-          return;
-      }
+    ASSERT_FALSE(twin_blocks().empty());
+    for (auto [threads, seed] : twin_blocks()) {
+      SCOPED_TRACE(std::to_string(threads) + " threads, seed " +
+                   std::to_string(seed));
+      auto in_block = [&, threads = threads,
+                       seed = seed](std::type_identity_t<Parameters>... arguments) {
+        run_emulated({threads, seed}, emulated,
+                     std::tuple<Parameters...>(arguments...));
+      };
+      expect_twin_bits(use(in_block), expected);
+      if (::testing::Test::HasFatalFailure())
+        return;
+    }
   }
 };
 
