@@ -29,6 +29,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <cstdio>
 #include <fstream>
 
@@ -578,7 +580,7 @@ TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
     ASSERT_TRUE(plan);
     auto steps = stepsOf(model);
     auto mutations =
-        mutationsOf(programOf(*plan), mutationClass, kSeed, model.most / share,
+        mutationsOf(programOf(*plan), mutationClass, kSeed, std::max<size_t>(model.most / share, 1),
                     steps[made % steps.size()]);
     for (const Mutation &mutation : mutations) {
       mlir::OwningOpRef<mlir::ModuleOp> mutant = plan->clone();
@@ -623,7 +625,7 @@ std::string nameOfCase(
 
 INSTANTIATE_TEST_SUITE_P(Class, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
-                                          testing::Values(16)),
+                                          testing::Values(32)),
                          nameOfCase);
 INSTANTIATE_TEST_SUITE_P(EveryClass, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
