@@ -6,7 +6,8 @@ with several microbatches, too, and by ZeRO they have the bits that they have wi
 threads, processes under mpirun and any number of workers have the same bits.
 A layer's sums are four exchanges forward and four backward, of 7·b·s·r numbers and, forward,
 b·s for each of its two norms, as `info` says and a run counts. A rank has half of what is
-cut, and its tasks touch no more than is planned. Logits are one rank's, too.
+cut, and its tasks touch no more than is planned. Logits are one rank's, too. With --brief: without
+processes, recomputing and watched tasks.
 """
 
 import argparse
@@ -126,6 +127,8 @@ def train(arguments, scratch, tensors):
         check_traffic(f"{mesh}, microbatches", found["microbatches"][3], axes, sequences * LENGTH // 2, 2, 1)
         check_memory(mesh, one.info()["training_memory"], many.info()["training_memory"], tensors, axes["tp"])
         same(f"{mesh}, more workers", found["steps"], many.train(STEPS, *batch, "--workers", 3 * ranks))
+        if arguments.brief:
+            continue
         if shutil.which("mpirun"):
             threads = many.program
             many.program = path("mpi")
@@ -144,6 +147,8 @@ def train(arguments, scratch, tensors):
             again = Pairs(arguments, scratch, name, f"--mesh={mesh}", FLAG, f"--recompute={mode}")
             same(f"{mesh}, --recompute={mode}", found["steps"], again.train(STEPS, *batch))
 
+    if arguments.brief:
+        return
     watched = Pairs(arguments, scratch, "watched", "--mesh=tp=2", FLAG, "--sanitize=address")
     run([watched.program, "train", "--weights", arguments.folder, "--data", path("tokens.u16"), "--seq", LENGTH,
          "--steps", 2, "--validation-fraction", 0, "--out", path("watched-run"), "--quiet", "--workers", 4,
@@ -175,7 +180,7 @@ def decode(arguments, scratch):
     error = max(abs(a - b) for a, b in zip(one, many, strict=True)) / max(map(abs, one))
     expect(error < 1e-5, f"logits are off by {error}")
     expect(generate("decode-one") == generate("decode-two"), "other tokens on two ranks")
-    if shutil.which("mpirun"):
+    if shutil.which("mpirun") and not arguments.brief:
         expect(logits("decode-two", "--mesh=tp=2", FLAG, start=[*MPI, "-n", 2]) == many,
                "processes have other logits than threads")
     info = json.loads(run([path("decode-two"), "info", "--json"]).stdout)
@@ -234,6 +239,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--golden", required=True, help="a model without low-rank pairs")
+    parser.add_argument("--brief", action="store_true")
     parser.add_argument("model")
     parser.add_argument("meshes", nargs="+")
     arguments = parser.parse_args()
