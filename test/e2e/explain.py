@@ -4,8 +4,8 @@ times against the trace, and the page opened in a browser if there is one.
 The formulas are those of the golden case's architecture, written down here
 again; padding of packed weights to 16 columns included.
 
-With --more instead: every golden case has bodies of known cost; streams; figures that
-`--measure` and this machine give; the page in a browser; what is refused.
+With --more instead: every golden case has bodies of known cost; figures that `--measure` and
+this machine give; the page in a browser; what is refused.
 """
 
 import argparse
@@ -697,6 +697,7 @@ def test(arguments, scratch):
         test_more(explainer, arguments.golden, folder, path)
         return
     check_costs(explainer, folder)
+    check_streams(explainer, os.path.join(arguments.golden, "llama-hyper-sinkhorn"))
     check_predictions(explainer, folder)
     check_reasons(explainer, folder)
     check_windows(explainer, os.path.join(arguments.golden, "mistral-window"))
@@ -710,7 +711,6 @@ def test(arguments, scratch):
 
 
 def test_more(explainer, golden, folder, path):
-    check_streams(explainer, os.path.join(golden, "llama-hyper-sinkhorn"))
     check_split(explainer, os.path.join(golden, "mistral-window"), path)
     for case in sorted(os.listdir(golden)):
         if os.path.exists(os.path.join(golden, case, "logits.npy")):

@@ -5,6 +5,8 @@ whichever layers stay, with accumulation, validation and a run that goes on; wha
 resident stays below the cap; what it foresees of its layers is the region's high-water mark to the
 byte; and what batonc plan memory chooses is compiled and runs as foreseen. A cap that cannot hold
 ends in one line.
+
+Without --more: the tightest cap, one with a layer that stays, and what is refused.
 """
 
 import argparse
@@ -90,21 +92,23 @@ def test(arguments, scratch):
     cap = float(least.split()[0]) * MIB
     expect(least.endswith("MiB") and cap < 0.7 * whole, f"{least} is hardly less than {whole / MIB:.1f} MiB")
 
-    # Under that cap, on one worker and two, and under larger ones.
-    found, tiers, most = train("least", 3, "--save-every", "2", "--memory", least.replace(" ", ""))
-    expect(found == lines, f"{found}, expected {lines}")
-    same("whole", "least", 2)
-    same("whole", "least", 3)
-    expect(most <= cap, f"{most / MIB:.1f} MiB are resident under a cap of {least}")
-    expect(tiers["persistent_layers"] == 0 and tiers["swapped_layers"] > 0, str(tiers))
-    expect(tiers["fetched_bytes"] > 0, str(tiers))
-    print(f"{most / MIB:.1f} MiB resident under a cap of {least}, {whole / MIB:.1f} without")
-    foreseen = dry_run("--memory", least.replace(" ", ""))
-    expect(tiers["peak_bytes"] == tiers["layer_bytes"] == foreseen["tiers"]["layer_bytes"],
-           f"{tiers}, foreseen {foreseen['tiers']}")
-    expect(sorted(os.listdir(path("least"))) == sorted(os.listdir(path("whole"))), "a file is left")
-    large = ["--memory", "1GiB"]
-    for stay, swapped in ((0, LAYERS), (2, LAYERS), (0, 3), (3, 2), (LAYERS, 0)):
+    tight, large = ["--memory", least.replace(" ", "")], ["--memory", "1GiB"]
+
+    def check_tight():
+        found, tiers, most = train("least", 3, "--save-every", "2", *tight)
+        expect(found == lines, f"{found}, expected {lines}")
+        same("whole", "least", 2)
+        same("whole", "least", 3)
+        expect(most <= cap, f"{most / MIB:.1f} MiB are resident under a cap of {least}")
+        expect(tiers["persistent_layers"] == 0 and tiers["swapped_layers"] > 0, str(tiers))
+        expect(tiers["fetched_bytes"] > 0, str(tiers))
+        print(f"{most / MIB:.1f} MiB resident under a cap of {least}, {whole / MIB:.1f} without")
+        foreseen = dry_run(*tight)
+        expect(tiers["peak_bytes"] == tiers["layer_bytes"] == foreseen["tiers"]["layer_bytes"],
+               f"{tiers}, foreseen {foreseen['tiers']}")
+        expect(sorted(os.listdir(path("least"))) == sorted(os.listdir(path("whole"))), "a file is left")
+
+    def check_layers(stay, swapped):
         flags = [*large, "--persistent-layers", str(stay), "--swapped-layers", str(swapped)]
         name = f"stay-{stay}-{swapped}"
         found, tiers, _ = train(name, 3, *flags, "--workers", str(1 + stay % 3))
@@ -112,10 +116,40 @@ def test(arguments, scratch):
         same("whole", name, 3)
         expect(tiers["peak_bytes"] == tiers["layer_bytes"], f"{name}: {tiers}")
         expect(tiers["fetched_bytes"] > 0 or stay == LAYERS, f"{name}: {tiers}")
+    def refused(message, *words):
+        result = subprocess.run(words, capture_output=True, text=True)
+        expect(result.returncode == 1 and result.stderr.count("\n") == 1 and message in result.stderr,
+               f"{words}: {result}")
+        print(result.stderr.strip())
+
+    def check_refusals():
+        refused("this program keeps all in memory; compile one that obeys a cap with batonc --memory=SIZE",
+                *command("refused", 1, "--persistent-layers", "1", program="free"))
+        refused("--state-memory: this program obeys a cap", *command("refused", 1, *large, "--state-memory", "64MiB"))
+        refused("--persistent-layers 7: the program has 6 layers", *command("refused", 1, *large, "--persistent-layers", "7"))
+        refused("is too little for 6 layers that stay", *command("refused", 1, *tight, "--persistent-layers", "6"))
+        for message, *flags in (("--memory=6GiB is for --mode=train", "--memory=6GiB"),
+                                ("expected a size such as 512MiB", "--mode=train", "--memory=much"),
+                                ("is not built yet", "--mode=train", "--memory=6GiB", "--mesh=dp=2"),
+                                ("has no tiers of memory", "--mode=train", "--memory=6GiB", "--target=cuda:emulated"),
+                                ("--memory-slots is for --memory", "--mode=train", "--memory-slots=2"),
+                                ("out of range, expected 1 to 64", "--mode=train", "--memory=6GiB", "--memory-slots=65")):
+            refused(message, arguments.batonc, path("model"), *flags, "-o", path("none"))
+
+    if not arguments.more:
+        check_tight()
+        check_layers(3, 2)
+        plan = run([arguments.batonc, path("model"), "--mode=train", "--memory=1GiB", "--emit=event"]).stdout
+        for name in ("layers.fetch", "layers.release"):
+            expect(f'event.phase "{name}"' in plan, f"no phase {name}")
+        check_refusals()
+        return
+
+    for stay, swapped in ((0, LAYERS), (2, LAYERS), (0, 3), (3, 2), (LAYERS, 0)):
+        check_layers(stay, swapped)
     print("any layers may stay")
 
     # What else a run does.
-    tight = ["--memory", least.replace(" ", "")]
     more = ["--accumulate", "2", "--validation-fraction", "0.2", "--validate-every", "2"]
     expected, _, _ = train("more-whole", 4, "--save-every", "2", *more, program="free")
     found, _, _ = train("more", 4, "--save-every", "2", *more, *tight)
@@ -136,9 +170,6 @@ def test(arguments, scratch):
         compiled("plan.json", "--memory=1GiB", *flags, "--emit=plan-json")
         run([os.path.join(os.path.dirname(arguments.batonc), "check-plan"), path("plan.json"), "--rows", "17",
              "--workers", "2"])
-    plan = run([arguments.batonc, path("model"), "--mode=train", "--memory=1GiB", "--emit=event"]).stdout
-    for name in ("layers.fetch", "layers.release"):
-        expect(f'event.phase "{name}"' in plan, f"no phase {name}")
 
     # What batonc plan memory finds.
     planned = json.loads(run([arguments.batonc, "plan", "memory", path("model"), "--memory", least.replace(" ", ""),
@@ -153,31 +184,14 @@ def test(arguments, scratch):
     expect(found == lines, f"the chosen plan: {found}, expected {lines}")
     expect(tiers["peak_bytes"] == best["layer_bytes"] and most <= cap, f"{tiers}, {most / MIB:.1f} MiB, planned {best}")
     print(f"planned: {best['seconds']:.3f} s a step, {best['bytes'] / MIB:.1f} MiB, {planned['plans']}")
-
-    def refused(message, *words):
-        result = subprocess.run(words, capture_output=True, text=True)
-        expect(result.returncode == 1 and result.stderr.count("\n") == 1 and message in result.stderr,
-               f"{words}: {result}")
-        print(result.stderr.strip())
-
-    refused("this program keeps all in memory; compile one that obeys a cap with batonc --memory=SIZE",
-            *command("refused", 1, "--persistent-layers", "1", program="free"))
-    refused("--state-memory: this program obeys a cap", *command("refused", 1, *large, "--state-memory", "64MiB"))
-    refused("--persistent-layers 7: the program has 6 layers", *command("refused", 1, *large, "--persistent-layers", "7"))
-    refused("is too little for 6 layers that stay", *command("refused", 1, *tight, "--persistent-layers", "6"))
     refused("--memory: 8.00 MiB is too little", arguments.batonc, "plan", "memory", path("model"), "--memory", "8MiB",
             "--batch", "1", "--seq", "32", "--offload-dir", scratch)
-    for message, *flags in (("--memory=6GiB is for --mode=train", "--memory=6GiB"),
-                            ("expected a size such as 512MiB", "--mode=train", "--memory=much"),
-                            ("is not built yet", "--mode=train", "--memory=6GiB", "--mesh=dp=2"),
-                            ("has no tiers of memory", "--mode=train", "--memory=6GiB", "--target=cuda:emulated"),
-                            ("--memory-slots is for --memory", "--mode=train", "--memory-slots=2"),
-                            ("out of range, expected 1 to 64", "--mode=train", "--memory=6GiB", "--memory-slots=65")):
-        refused(message, arguments.batonc, path("model"), *flags, "-o", path("none"))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--more", action="store_true",
+                        help="more layers that stay, what else a run does, batonc plan memory")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

@@ -1,7 +1,8 @@
 """The Python package, installed by pip from the tree and used as a notebook uses it.
 
 Logits, values, tokens and training of a golden checkpoint, of a model as code and of a
-body as code, whose logits NumPy computes again. Skipped (77) where pip cannot have NumPy
+body as code, whose logits NumPy computes again. Training, and a model as code with a folder's
+weights, with --train instead. Skipped (77) where pip cannot have NumPy
 and setuptools; they are fetched once, to --cache.
 """
 
@@ -53,6 +54,10 @@ def test(arguments, scratch):
     golden = numpy.load(os.path.join(folder, "logits.npy"))
     largest = abs(golden).max()
 
+    if arguments.train:
+        check_training(baton, folder, case["tokens"])
+        return
+
     # A checkpoint.
     program = baton.compile(folder, optimize=1)
     logits = program.logits(case["tokens"], workers=2)
@@ -77,23 +82,34 @@ def test(arguments, scratch):
             expect(words in str(error), f"'{error}', expected '{words}'")
     expect(os.access(os.path.join(scratch, "short"), os.X_OK), "the output is not there")
 
-    # A model as code, with the checkpoint's folder or its tensors: the same bits; trained.
+    bits = baton.compile(as_code(folder), weights=tensors_of(baton, folder), optimize=1).logits(case["tokens"])
+    expect((bits == logits).all(), "the model as code has other bits")
+    check_body(baton, numpy)
+    print(f"logits within {abs(logits - golden).max() / largest:.1e} of PyTorch's")
+
+
+def as_code(folder):
     import decoders
     with open(os.path.join(folder, "config.json")) as file:
-        model = decoders.llama(json.load(file))
-    tensors = baton.tensors.load(os.path.join(folder, "model.safetensors"))
-    for weights in (folder, tensors):
-        bits = baton.compile(model, weights=weights, optimize=1).logits(case["tokens"])
-        expect((bits == logits).all(), "the model as code has other bits")
+        return decoders.llama(json.load(file))
+
+
+def tensors_of(baton, folder):
+    return baton.tensors.load(os.path.join(folder, "model.safetensors"))
+
+
+def check_training(baton, folder, tokens):
+    """A model as code, with the checkpoint's folder or its tensors: the same bits; trained."""
+    model, tensors = as_code(folder), tensors_of(baton, folder)
+    before, logits = (baton.compile(model, weights=weights, optimize=1).logits(tokens) for weights in (folder, tensors))
+    expect((before == logits).all(), "the model as code has other bits")
     trainer = baton.compile(model, weights=tensors, mode="train", optimize=1)
-    run = trainer.train(case["tokens"], 6, seq=24, batch=2, lr=3e-3, gradients=True, validation_fraction=0)
+    run = trainer.train(tokens, 6, seq=24, batch=2, lr=3e-3, gradients=True, validation_fraction=0)
     expect(len(run.losses) == 6 and run.losses[-1] < run.losses[0], f"losses are {run.losses}")
     expect(run.gradients["lm_head.weight"].shape == (131, 60), "a gradient has another shape")
-    after = baton.compile(model, weights=run.checkpoint(), optimize=1).logits(case["tokens"])
+    after = baton.compile(model, weights=run.checkpoint(), optimize=1).logits(tokens)
     expect((after != logits).any(), "training changes nothing")
-    check_body(baton, numpy)
-    print(f"logits within {abs(logits - golden).max() / largest:.1e} of PyTorch's; losses "
-          f"{run.losses[0]:.3f} to {run.losses[-1]:.3f}")
+    print(f"losses {run.losses[0]:.3f} to {run.losses[-1]:.3f}")
 
 
 def check_body(baton, numpy):
@@ -135,9 +151,11 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--cache", help="folder for the environment; without it, this one has the package")
+    parser.add_argument("--train", action="store_true", help="training in place of the rest")
     arguments = parser.parse_args()
     os.environ["BATON_BATONC"] = os.path.abspath(arguments.batonc)
     if arguments.cache:
         python = installed(os.path.abspath(arguments.cache))
-        sys.exit(subprocess.run([python, __file__, "--batonc", arguments.batonc]).returncode)
+        more = ["--train"] if arguments.train else []
+        sys.exit(subprocess.run([python, __file__, "--batonc", arguments.batonc, *more]).returncode)
     programs.main(lambda scratch: test(arguments, scratch))

@@ -4,6 +4,8 @@ Each case of quantised_writer.py is a checkpoint and, by the method's definition
 A program for F32 reads both, and a program for the checkpoint's own formats reads the first:
 logits of every position are the same, on CPUs and on the emulation of CUDA, in batches and on
 ranks that have parts of each weight.
+
+Without --more: what the loader makes of each method; programs of two on CPUs; refusals.
 """
 
 import argparse
@@ -19,6 +21,9 @@ TARGETS = {"cpu": [], "cuda": ["--target=cuda:emulated"], "batch": ["--max-batch
 # What cases are compiled for besides CPUs; with --all each is compiled for CUDA. Of single
 # formats the library's tests judge its bodies.
 MORE_TARGETS = {"gptq": ["cuda", "batch"], "packed": ["ranks"], "mxfp4": ["ranks"], "mixed": ["cuda"], "nf4": ["cuda"]}
+
+# Without --more, cases with programs of their own.
+FEW = ("mixed", "nf4")
 
 
 def logits(arguments, program, model, name):
@@ -46,20 +51,26 @@ def test(folder):
         config, kind, _ = quantised_writer.CASES[case]
         model, plain = os.path.join(folder, case), os.path.join(folder, f"{case}-plain")
         quantised_writer.llama(model, plain, case)
-        more = MORE_TARGETS.get(case, [])
-        for target in ["cpu", *more, *(["cuda"] if arguments.all and "cuda" not in more else [])]:
-            flags = TARGETS[target]
+        targets = ["cpu", *MORE_TARGETS.get(case, [])]
+        if arguments.all and "cuda" not in targets:
+            targets.append("cuda")
+        for target in targets if arguments.more else ["cpu"]:
             if target not in programs:
-                programs[target] = Program(arguments.batonc, plain, os.path.join(folder, f"plain-{target}"), *flags)
+                programs[target] = Program(arguments.batonc, plain, os.path.join(folder, f"plain-{target}"),
+                                           *TARGETS[target])
             expected = logits(arguments, programs[target], plain, f"{case}-{target}-plain")
             if target == "cpu":
                 found = logits(arguments, programs[target], model, f"{case}-f32")
                 expect(found == expected, f"{case}: the loader makes other numbers than its definition")
-            program = Program(arguments.batonc, model, os.path.join(folder, f"{case}-{target}"), *flags)
+            if case not in FEW and not arguments.more:
+                continue
+            program = Program(arguments.batonc, model, os.path.join(folder, f"{case}-{target}"), *TARGETS[target])
             found = logits(arguments, program, model, f"{case}-{target}")
             expect(found == expected, f"{case}: {target} has other bits than its numbers in F32")
-        info = json.loads(run([os.path.join(folder, f"{case}-cpu"), "info", "--json"]).stdout)
-        expect(kind in info["model"]["dtype"].split(", "), f"{case}: info says {info['model']['dtype']}")
+            info = json.loads(run([program.path, "info", "--json"]).stdout)
+            expect(kind in info["model"]["dtype"].split(", "), f"{case}: info says {info['model']['dtype']}")
+    if arguments.more:
+        return
     model = os.path.join(folder, "gptq")
     refuse(arguments, model, {"quant_method": "hqq"},
            "'quantization_config.quant_method' is \"hqq\", expected one of awq, bitsandbytes, compressed-tensors")
@@ -71,6 +82,7 @@ def test(folder):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
-    parser.add_argument("--all", action="store_true", help="every case")
+    parser.add_argument("--more", action="store_true", help="programs of each case, on more targets")
+    parser.add_argument("--all", action="store_true", help="every case, with --more")
     arguments = parser.parse_args()
     main(test)

@@ -3,6 +3,9 @@
 The run that is measured has small and large steps, all parameters or an adapter's, and
 each time its largest resident memory is within a tenth of what was said. Nothing is
 read or written: neither data nor weights are there.
+
+Without --more: operations, tasks, the memory of one run on one rank, states beyond a limit, and
+refusals.
 """
 
 import argparse
@@ -71,26 +74,42 @@ def resident_in_steps(command, lines):
     return int(result.stdout)
 
 
-def test(arguments, scratch):
-    path = lambda name: os.path.join(scratch, name)
-    folder = path("model")
+class Bench:
+    def __init__(self, batonc, scratch):
+        self.batonc, self.scratch, self.ratios = batonc, scratch, []
+        self.folder = self.path("model")
+        self.write_config(self.folder, CONFIG)
+        write_tokens(self.path("tokens.u16"), ((7 * i) % 4001 for i in range(40000)))
+        self.begin = ["--init-seed", 1, "--model", self.folder, "--data", self.path("tokens.u16")]
+        self.whole = self.compiled("whole")
 
-    def write_config(folder, config):
+    def path(self, name):
+        return os.path.join(self.scratch, name)
+
+    def write_config(self, folder, config):
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, "config.json"), "w") as file:
             json.dump(config, file)
 
-    def compiled(name, *flags, model=folder):
-        run([arguments.batonc, model, "--mode=train", QUICK, "--quiet", "-o", path(name), *flags])
-        return path(name)
+    def compiled(self, name, *flags, model=None):
+        run([self.batonc, model or self.folder, "--mode=train", QUICK, "--quiet", "-o", self.path(name), *flags])
+        return self.path(name)
 
-    def plan(program, *flags):
+    def plan(self, program, *flags):
         return json.loads(run([program, "train", "--dry-run", "--json", *flags]).stdout)
 
-    write_config(folder, CONFIG)
-    write_tokens(path("tokens.u16"), ((7 * i) % 4001 for i in range(40000)))
-    whole = compiled("whole")
+    def check_resident(self, program, batch, length, lines=None):
+        """Of two steps, or of as many as write so many lines."""
+        flags = ["--batch", batch, "--seq", length]
+        said = self.plan(program, *flags)["bytes"]
+        command = [program, "train", *self.begin, *flags, "--steps", 1000 if lines else 2,
+                   "--out", self.path(f"run-{len(self.ratios)}"), "--quiet"]
+        found = resident_in_steps(command, lines) if lines else resident(command)
+        self.ratios.append(found / said)
+        expect(abs(self.ratios[-1] - 1) < MARGIN, f"{program}, {flags}: {said} bytes said, {found} resident")
 
+
+def check_operations(bench):
     # Operations: three products for each weight, and of attention two forward, three and four
     # in the adjoints, for each pair of a row and one that it sees.
     def attention(config, batch, length):
@@ -98,7 +117,7 @@ def test(arguments, scratch):
         return config["num_hidden_layers"] * pairs * 2 * config["head_dim"] * (2 + 3 + 4)
 
     for batch, length, accumulate in ((2, 64, 1), (8, 256, 3)):
-        said = plan(whole, "--batch", batch, "--seq", length, "--accumulate", accumulate)
+        said = bench.plan(bench.whole, "--batch", batch, "--seq", length, "--accumulate", accumulate)
         tokens = batch * length * accumulate
         expect(said["plan"]["tokens"] == tokens and said["plan"]["ranks"] == 1, said["plan"])
         expected = {"products": 6 * tokens * linear_weights(CONFIG),
@@ -113,60 +132,67 @@ def test(arguments, scratch):
         expect(said["kinds"]["updates"]["bytes"] >= 7 * 4 * linear_weights(CONFIG), said["kinds"])
         expect(said["bytes"] == said["process_bytes"] + sum(rank["bytes"] for rank in said["ranks"]), said)
 
-    # As many tasks as a trace has.
-    run([whole, "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), "--batch", 1, "--seq", 32,
-         "--steps", 1, "--out", path("traced"), "--trace", path("trace.json"), "--quiet"])
-    with open(path("trace.json")) as file:
+
+def check_tasks(bench):
+    """As many tasks as a trace has."""
+    run([bench.whole, "train", *bench.begin, "--batch", 1, "--seq", 32,
+         "--steps", 1, "--out", bench.path("traced"), "--trace", bench.path("trace.json"), "--quiet"])
+    with open(bench.path("trace.json")) as file:
         traced = sum(1 for event in json.load(file)["traceEvents"] if event.get("cat") == "task")
-    said = plan(whole, "--batch", 1, "--seq", 32)
+    said = bench.plan(bench.whole, "--batch", 1, "--seq", 32)
     expect(said["ranks"][0]["tasks"] == traced, f"{said['ranks'][0]['tasks']} tasks, a trace has {traced}")
 
-    adapting = compiled("adapting", "--adapter=lora:r=4", "--recompute=selective")
-    ratios = []
-    for program, batch, length in ((whole, 2, 64), (whole, 8, 256), (adapting, 4, 256)):
-        flags = ["--batch", batch, "--seq", length]
-        said = plan(program, *flags)["bytes"]
-        found = resident([program, "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), *flags,
-                          "--steps", 2, "--out", path(f"run-{len(ratios)}"), "--quiet"])
-        ratios.append(found / said)
-        expect(abs(ratios[-1] - 1) < MARGIN, f"{flags}: {said} bytes said, {found} resident")
 
-    # Of several ranks, and of stages, each has a part.
-    one = plan(whole, "--batch", 8, "--seq", 64)
-    parts = plan(compiled("parts", "--mesh=tp=2"), "--batch", 8, "--seq", 64)
-    expect(parts["ranks"][0]["alike"] == 2, parts["ranks"])
-    # Ranks that have parts of the vocabulary make logits twice: for their maximum, and for their sum.
-    products, head = one["kinds"]["products"]["flops"], 2 * 512 * CONFIG["hidden_size"] * CONFIG["vocab_size"]
-    found = parts["kinds"]["products"]["flops"]
-    expect(abs(found / (products + head) - 1) < 1e-6, f"{found} operations along tp, {products} of one rank")
-    expect(parts["ranks"][0]["memory"]["weights"] < 0.6 * one["ranks"][0]["memory"]["weights"], parts["ranks"])
-    stages = plan(compiled("stages", "--mesh=pp=2", "--microbatches=4"), "--batch", 2, "--seq", 64)
-    expect(len(stages["ranks"]) == 2 and stages["plan"]["microbatches"] == 4, stages)
-    found = stages["kinds"]["products"]["flops"]
-    expect(products * (1 - 1e-6) < found < (products + head) * (1 + 1e-6),
-           f"{found} operations on stages, {products} of one rank")
-
-    for name in ("parts", "stages"):
-        flags = ["--batch", 4, "--seq", 128]
-        said = plan(path(name), *flags)["bytes"]
-        found = resident_in_steps([path(name), "train", "--init-seed", 1, "--model", folder, "--data", path("tokens.u16"), *flags,
-                                   "--steps", 1000, "--out", path(f"run-{name}"), "--quiet"], 3)
-        ratios.append(found / said)
-        expect(abs(ratios[-1] - 1) < MARGIN, f"{name}: {said} bytes said, {found} resident")
-
-    # States beyond a limit are not in memory.
+def check_states(bench):
+    """States beyond a limit are not in memory."""
     flags = ["--batch", 4, "--seq", 128, "--workers", 1]
-    all_said, said = plan(whole, *flags), plan(whole, *flags, "--state-memory", "4MiB")
+    all_said, said = bench.plan(bench.whole, *flags), bench.plan(bench.whole, *flags, "--state-memory", "4MiB")
     memory, limited = all_said["ranks"][0]["memory"], said["ranks"][0]["memory"]
     states = memory["optimizer's states"]
     expect(states > 16 << 20 and limited == memory | {"optimizer's states": 4 << 20}, [memory, limited])
     # The program itself is among all bytes, and never takes as many pages twice.
     expect(abs(all_said["bytes"] - said["bytes"] - states + (4 << 20)) < 1 << 20, [all_said["bytes"], said["bytes"], states])
 
-    # What no machine of tests could train, from nothing but its config.json.
-    write_config(path("large"), LARGE)
-    large = compiled("large.trainer", "--adapter=lora:r=16", "--recompute=full", model=path("large"))
-    said = plan(large, "--batch", 1, "--seq", 512)
+
+def check_refusals(bench):
+    """What a run would refuse, so does its plan; and what a run needs, it needs."""
+    bench.write_config(bench.path("large"), LARGE)
+    for flags, message in ((["--batch", 4096, "--seq", 256], "--batch 4096 with --seq 256: a step takes at most"),
+                           (["--seq", 5000], "--seq 5000: the model takes sequences of at most"),
+                           (["--weights", bench.path("large")], "'vocab_size' is 32000, but"),
+                           (["--ranks", 2], "--ranks 2: the program is compiled for 1 rank")):
+        result = run([bench.whole, "train", "--dry-run", *flags], check=False)
+        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1,
+               f"{flags}: {result}")
+    result = run([bench.whole, "train", "--weights", bench.folder], check=False)
+    expect(result.returncode and "--data is required" in result.stderr, f"{result}")
+
+
+def check_ranks(bench):
+    """Of several ranks, and of stages, each has a part."""
+    one = bench.plan(bench.whole, "--batch", 8, "--seq", 64)
+    parts = bench.plan(bench.compiled("parts", "--mesh=tp=2"), "--batch", 8, "--seq", 64)
+    expect(parts["ranks"][0]["alike"] == 2, parts["ranks"])
+    # Ranks that have parts of the vocabulary make logits twice: for their maximum, and for their sum.
+    products, head = one["kinds"]["products"]["flops"], 2 * 512 * CONFIG["hidden_size"] * CONFIG["vocab_size"]
+    found = parts["kinds"]["products"]["flops"]
+    expect(abs(found / (products + head) - 1) < 1e-6, f"{found} operations along tp, {products} of one rank")
+    expect(parts["ranks"][0]["memory"]["weights"] < 0.6 * one["ranks"][0]["memory"]["weights"], parts["ranks"])
+    stages = bench.plan(bench.compiled("stages", "--mesh=pp=2", "--microbatches=4"), "--batch", 2, "--seq", 64)
+    expect(len(stages["ranks"]) == 2 and stages["plan"]["microbatches"] == 4, stages)
+    found = stages["kinds"]["products"]["flops"]
+    expect(products * (1 - 1e-6) < found < (products + head) * (1 + 1e-6),
+           f"{found} operations on stages, {products} of one rank")
+
+    for name in ("parts", "stages"):
+        bench.check_resident(bench.path(name), 4, 128, lines=3)
+
+
+def check_large(bench):
+    """What no machine of tests could train, from nothing but its config.json."""
+    bench.write_config(bench.path("large"), LARGE)
+    large = bench.compiled("large.trainer", "--adapter=lora:r=16", "--recompute=full", model=bench.path("large"))
+    said = bench.plan(large, "--batch", 1, "--seq", 512)
     weights, pairs = linear_weights(LARGE), pair_weights(LARGE, 16)
     memory = said["ranks"][0]["memory"]
     blocks = LARGE["num_hidden_layers"] * layer_weights(LARGE)
@@ -185,21 +211,27 @@ def test(arguments, scratch):
                  "a step takes at least"):
         expect(part in text, text)
 
-    # What a run would refuse, so does its plan; and what a run needs, it needs.
-    for flags, message in ((["--batch", 4096, "--seq", 256], "--batch 4096 with --seq 256: a step takes at most"),
-                           (["--seq", 5000], "--seq 5000: the model takes sequences of at most"),
-                           (["--weights", path("large")], "'vocab_size' is 32000, but"),
-                           (["--ranks", 2], "--ranks 2: the program is compiled for 1 rank")):
-        result = run([whole, "train", "--dry-run", *flags], check=False)
-        expect(result.returncode == 1 and message in result.stderr and result.stderr.count("\n") == 1,
-               f"{flags}: {result}")
-    result = run([whole, "train", "--weights", folder], check=False)
-    expect(result.returncode and "--data is required" in result.stderr, f"{result}")
-    print("resident / said: " + ", ".join(f"{ratio:.3f}" for ratio in ratios))
+
+def test(arguments, scratch):
+    bench = Bench(arguments.batonc, scratch)
+    if arguments.more:
+        bench.check_resident(bench.whole, 8, 256)
+        bench.check_resident(bench.compiled("adapting", "--adapter=lora:r=4", "--recompute=selective"), 4, 256)
+        check_ranks(bench)
+        check_large(bench)
+    else:
+        check_operations(bench)
+        check_tasks(bench)
+        bench.check_resident(bench.whole, 2, 64)
+        check_states(bench)
+        check_refusals(bench)
+    print("resident / said: " + ", ".join(f"{ratio:.3f}" for ratio in bench.ratios))
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--more", action="store_true",
+                        help="longer steps, an adapter, ranks and stages, 65 billion parameters")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))
