@@ -178,6 +178,7 @@ def check_interruption(tuner):
     said = process.communicate()[1]
     if process.returncode == 0:
         print("the search was over before it was interrupted")
+        os.remove(tuner.path("work/fast.mlir"))
         return
     expect(process.returncode == 1 and "error: interrupted" in said and tuner.left() == ["fast.mlir.tune"],
            f"{said}, {tuner.left()}")
