@@ -11,24 +11,33 @@
 using namespace baton;
 using namespace baton::plan;
 
+/// Beside this program, wherever it was installed.
+static std::filesystem::path fact_folder(const std::string &kind) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / kind;
+}
+
+std::vector<std::string> plan::fact_names(const std::string &kind) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const auto &entry :
+       std::filesystem::directory_iterator(fact_folder(kind), ignored))
+    names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::filesystem::path plan::fact_file(const std::string &kind,
                                       const std::string &name_or_file) {
   if (name_or_file.find('/') != std::string::npos ||
       name_or_file.ends_with(".json"))
     return name_or_file;
-  // Beside this program, wherever it was installed.
-  const std::filesystem::path folder =
-      std::filesystem::read_symlink("/proc/self/exe").parent_path() / kind;
-  const std::filesystem::path file = folder / (name_or_file + ".json");
+  const std::filesystem::path file =
+      fact_folder(kind) / (name_or_file + ".json");
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored))
     return file;
-  std::vector<std::string> names;
-  for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
-    names.push_back(entry.path().stem().string());
-  std::sort(names.begin(), names.end());
   std::string list;
-  for (const std::string &name : names)
+  for (const std::string &name : fact_names(kind))
     list += (list.empty() ? "" : ", ") + name;
   throw Error("there is no '" + name_or_file + "' among the " + kind +
               "; there are " + list + ", or give a file");

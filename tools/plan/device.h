@@ -73,6 +73,9 @@ struct Device {
 /// naming the file and the key.
 Device read_device(const std::string &name_or_file);
 
+/// The names of files beside the tools, in order; `kind` as below.
+std::vector<std::string> fact_names(const std::string &kind);
+
 /// A file beside the tools: `kind` is devices or frameworks. Throws Error that
 /// lists the names there are.
 std::filesystem::path fact_file(const std::string &kind,

@@ -106,12 +106,10 @@ Judgement plan::judge(const std::vector<MeasuredStep> &steps,
   return judgement;
 }
 
-Judgement plan::judge(const MeasuredTable &table, const std::string &file,
-                      int64_t row, const Device &device,
-                      const Framework &framework,
-                      std::optional<Recompute> recompute) {
+size_t plan::calibrating_row(const MeasuredTable &table,
+                             const std::string &file, int64_t row) {
   if (row < 1 || row > int64_t(table.steps.size()))
     throw Error("--calibrate=" + std::to_string(row) + ": " + file + " has " +
                 std::to_string(table.steps.size()) + " rows");
-  return judge(table.steps, size_t(row - 1), device, framework, recompute);
+  return size_t(row - 1);
 }

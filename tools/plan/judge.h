@@ -57,11 +57,10 @@ Judgement judge(const std::vector<MeasuredStep> &steps, size_t calibrating,
                 const Device &device, const Framework &framework,
                 std::optional<Recompute> recompute);
 
-/// Likewise of a table, by a row counted from 1. Throws Error, naming `file`,
-/// where there is no such row.
-Judgement judge(const MeasuredTable &table, const std::string &file,
-                int64_t row, const Device &device, const Framework &framework,
-                std::optional<Recompute> recompute);
+/// A row counted from 1 as one from 0. Throws Error, naming `file`, where there
+/// is no such row.
+size_t calibrating_row(const MeasuredTable &table, const std::string &file,
+                       int64_t row);
 
 } // namespace baton::plan
 

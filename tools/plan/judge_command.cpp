@@ -5,7 +5,7 @@
 #include "runtime/error.h"
 #include "runtime/main/output.h"
 #include "runtime/main/table.h"
-#include "tools/plan/judge.h"
+#include "tools/plan/judged_machine.h"
 #include "tools/plan/page.h"
 
 #include <nlohmann/json.hpp>
@@ -19,8 +19,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct Options {
-  std::string table, device = "a100-80gb", framework = "megatron-lm-2022",
-                     recompute = "auto", html;
+  std::string table, device = "auto", framework = "auto", recompute = "auto",
+                     html;
   int64_t calibrate = 0, vocabulary = usual_vocabulary;
   bool json = false;
 };
@@ -128,6 +128,10 @@ static std::string to_text(const Options &options, const Device &device,
   for (const std::string &skipped : measured.skipped)
     text += "left out: " + skipped + "\n";
   text += "\n" + device.source + "\n" + framework.source + "\n";
+  if (options.device == "auto" || options.framework == "auto")
+    text += "Of the machines that --device and --framework leave, row " +
+            std::to_string(options.calibrate) +
+            " is the likeliest with these.\n";
   text += "recompute: " + std::string(name(judgement.recompute)) + ". Row " +
           std::to_string(options.calibrate) + " says that devices are " +
           fixed_text(judgement.slowness.device, 3) + ", hosts " +
@@ -183,12 +187,15 @@ void plan::add_judge_command(CLI::App &app) {
       ->check(CLI::Range(int64_t(1), int64_t(1) << 32));
   command
       ->add_option("--device", options->device,
-                   "the devices: a name, or a file")
+                   "the devices: a name, a file, or auto: those that the "
+                   "table's comments name, or with which the row that "
+                   "calibrates is likeliest")
       ->type_name("DEVICE")
       ->capture_default_str();
   command
       ->add_option("--framework", options->framework,
-                   "what trained: a name, or a file")
+                   "what trained: a name, a file, or auto: with which the row "
+                   "that calibrates is likeliest")
       ->type_name("FRAMEWORK")
       ->capture_default_str();
   command
@@ -214,15 +221,19 @@ void plan::add_judge_command(CLI::App &app) {
   command->callback([options] {
     const MeasuredTable table =
         read_measured_table(options->table, options->vocabulary);
-    const Device device = read_device(options->device);
-    const Framework framework = read_framework(options->framework);
     std::optional<Recompute> recompute;
     for (Recompute one :
          {Recompute::none, Recompute::selective, Recompute::full})
       if (options->recompute == name(one))
         recompute = one;
-    const Judgement judgement = judge(table, options->table, options->calibrate,
-                                      device, framework, recompute);
+    const std::vector<Machine> machines =
+        possible_machines(table, options->device, options->framework);
+    const size_t row =
+        calibrating_row(table, options->table, options->calibrate);
+    const auto &[device, framework] =
+        likeliest(machines, table.steps, row, recompute);
+    const Judgement judgement =
+        judge(table.steps, row, device, framework, recompute);
     if (!options->html.empty())
       write_html(*options, device, framework, judgement);
     baton::print(

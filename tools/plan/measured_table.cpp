@@ -238,7 +238,10 @@ MeasuredTable plan::read_measured_table(const std::filesystem::path &file,
   // SimuMax's columns.
   std::optional<std::array<size_t, 3>> cases;
   std::string text;
+  table.about = file.stem().string();
   for (int64_t line = 1; std::getline(stream, text); ++line) {
+    if (text.starts_with("#"))
+      table.about += "\n" + text;
     const std::vector<std::string> parts = cells(text);
     const std::string place = file.string() + ":" + std::to_string(line);
     if (!where && !cases) {
@@ -285,6 +288,7 @@ MeasuredTable plan::read_measured_table(const std::filesystem::path &file,
                 "hidden size, heads, layers, sequence length, tensor, data and "
                 "pipeline parallelism and iteration time (ms), or case and "
                 "measured_ms");
+  table.has_cases = cases.has_value();
   if (table.steps.empty())
     throw Error(file.string() + ": has no rows that can be planned" +
                 (table.skipped.empty() ? "" : "; " + table.skipped[0]));

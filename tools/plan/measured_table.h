@@ -28,6 +28,10 @@ struct MeasuredTable {
   std::vector<MeasuredStep> steps;
   /// Lines that are left out, and why.
   std::vector<std::string> skipped;
+  /// What is said of all rows: the file's name, and lines that begin with #.
+  std::string about;
+  /// Whose columns it has: SimuMax's, or vTrain's.
+  bool has_cases = false;
 };
 
 /// A CSV file with vTrain's columns, in any order: GPUs, global batch, micro

@@ -301,12 +301,15 @@ static SearchOptions wanted_of(const Options &options) {
   wanted.memory =
       options.memory > 0 ? options.memory * 1e9 : .95 * wanted.device.memory;
   wanted.front = options.json || !options.html.empty();
-  if (!options.measured.empty())
+  if (!options.measured.empty()) {
+    const MeasuredTable table =
+        read_measured_table(options.measured, usual_vocabulary);
     wanted.slowness =
-        judge(read_measured_table(options.measured, usual_vocabulary),
-              options.measured, options.calibrate, wanted.device,
-              wanted.framework, std::nullopt)
+        judge(table.steps,
+              calibrating_row(table, options.measured, options.calibrate),
+              wanted.device, wanted.framework, std::nullopt)
             .slowness;
+  }
   wanted.wanted = options.top;
   return wanted;
 }

@@ -1,6 +1,6 @@
 //===- JudgeTest.cpp - predictions beside published measurements ----------===//
 
-#include "tools/plan/judge.h"
+#include "tools/plan/judged_machine.h"
 
 #include "facts_for_tests.h"
 #include "runtime/error.h"
@@ -56,19 +56,73 @@ TEST(PlanJudge, ANodeOfB200s) {
 TEST(PlanJudge, OneRowIsNothingToJudge) {
   MeasuredTable read = read_measured_table(table("simumax_b200"), 51200);
   read.steps.resize(1);
-  const Judgement judgement = judge(read, "table", 1, device("b200"),
+  const Judgement judgement = judge(read.steps, 0, device("b200"),
                                     framework("megatron-core"), std::nullopt);
   EXPECT_FALSE(judgement.mean_error);
   EXPECT_FALSE(judgement.best_rank);
   EXPECT_EQ(judgement.too_large, 0u);
   // By a smaller device's file it would not have run.
-  EXPECT_EQ(judge(read, "table", 1, device("l4"), framework("megatron-core"),
+  EXPECT_EQ(judge(read.steps, 0, device("l4"), framework("megatron-core"),
                   std::nullopt)
                 .too_large,
             1u);
-  EXPECT_THROW(judge(read, "table", 2, device("b200"),
-                     framework("megatron-core"), std::nullopt),
-               Error);
+  EXPECT_EQ(calibrating_row(read, "table", 1), 0u);
+  EXPECT_THROW(calibrating_row(read, "table", 2), Error);
+}
+
+std::vector<Machine> machines(const char *first_device,
+                              const char *first_framework) {
+  std::vector<Machine> all = {
+      {device(first_device), framework(first_framework)}};
+  for (const char *on : {"a100-40gb", "a100-80gb", "b200", "h100-80gb", "h200",
+                         "l4", "rtx-4090", "v100-32gb"})
+    for (const char *by : {"megatron-core", "megatron-lm-2022"})
+      all.push_back({device(on), framework(by)});
+  return all;
+}
+
+TEST(PlanJudge, DevicesThatATableNames) {
+  const std::vector<std::string> all = {"a100-40gb", "a100-80gb", "l4",
+                                        "rtx-4090"};
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(named_devices(all, "steps of 8 A100s"),
+            Names({"a100-40gb", "a100-80gb"}));
+  EXPECT_EQ(named_devices(all, "RTX 4090, and an L4."),
+            Names({"l4", "rtx-4090"}));
+  EXPECT_EQ(named_devices(all, "llama3_l40"), all);
+  EXPECT_EQ(named_devices(all, ""), all);
+}
+
+// Whatever is first, one row tells the B200 by its time, and the framework by
+// what it allocates.
+TEST(PlanJudge, OneRowTellsTheMachine) {
+  const std::vector<MeasuredStep> steps =
+      read_measured_table(table("simumax_b200"), 51200).steps;
+  const std::vector<Machine> all = machines("a100-80gb", "megatron-lm-2022");
+  for (size_t row = 0; row < steps.size(); ++row) {
+    const Machine &found = likeliest(all, steps, row, std::nullopt);
+    EXPECT_EQ(found.device.name, device("b200").name) << "row " << row;
+    EXPECT_EQ(found.framework.name, framework("megatron-core").name)
+        << "row " << row;
+  }
+}
+
+// An A100's rows are an A100's, but for some that took much longer than all
+// others; and 2.6 times as fast they are a newer device's.
+TEST(PlanJudge, TheUsualMachineIsLikelierThanOthers) {
+  std::vector<MeasuredStep> steps =
+      read_measured_table(table("vtrain_multi_node_a100"), 51200).steps;
+  const std::vector<Machine> all = machines("a100-80gb", "megatron-lm-2022");
+  size_t others = 0;
+  for (size_t row = 0; row < steps.size(); ++row)
+    others += &likeliest(all, steps, row, std::nullopt) != &all[0];
+  EXPECT_EQ(others, 0u);
+  for (MeasuredStep &step : steps)
+    step.seconds /= 2.6;
+  const Machine &fast = likeliest(all, steps, 0, std::nullopt);
+  EXPECT_TRUE(fast.device.name == device("h100-80gb").name ||
+              fast.device.name == device("h200").name)
+      << fast.device.name;
 }
 
 // What the other rows measured plays no part.
