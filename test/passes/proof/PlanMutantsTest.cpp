@@ -29,8 +29,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include <cstdio>
 #include <fstream>
 
@@ -575,12 +573,16 @@ constexpr unsigned kSeed = 20;
 TEST_P(PlanMutants, NoFaultyPlanIsAccepted) {
   auto [mutationClass, share] = GetParam();
   size_t made = 0, rejected = 0, confirmed = 0;
+  // Where each model has some mutants only, each class has some models only.
+  unsigned number = static_cast<unsigned>(mutationClass);
   for (const Model &model : kModels) {
+    if (share > 1 && ++number % 3)
+      continue;
     auto plan = planOf(model);
     ASSERT_TRUE(plan);
     auto steps = stepsOf(model);
     auto mutations =
-        mutationsOf(programOf(*plan), mutationClass, kSeed, std::max<size_t>(model.most / share, 1),
+        mutationsOf(programOf(*plan), mutationClass, kSeed, model.most / share,
                     steps[made % steps.size()]);
     for (const Mutation &mutation : mutations) {
       mlir::OwningOpRef<mlir::ModuleOp> mutant = plan->clone();
@@ -625,7 +627,7 @@ std::string nameOfCase(
 
 INSTANTIATE_TEST_SUITE_P(Class, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
-                                          testing::Values(32)),
+                                          testing::Values(12)),
                          nameOfCase);
 INSTANTIATE_TEST_SUITE_P(EveryClass, PlanMutants,
                          testing::Combine(testing::ValuesIn(allClasses()),
