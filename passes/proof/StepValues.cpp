@@ -416,7 +416,12 @@ private:
   std::map<Region, Memory> memories;
   std::map<std::pair<Operation *, int64_t>, std::unique_ptr<ProgramTouches>>
       touches;
-  llvm::DenseMap<Operation *, llvm::MapVector<StringAttr, StorageScope>> scopes;
+  struct Storage {
+    StorageScope scope;
+    int64_t bytes = 0;
+  };
+  /// Of each program, by name: looked up for each touch of each layer.
+  llvm::DenseMap<Operation *, llvm::DenseMap<StringAttr, Storage>> storages;
   /// What the runtime has written before the program that runs.
   const llvm::StringMap<Place> *provided = nullptr;
 };
@@ -439,10 +444,8 @@ StepMemory::Region StepMemory::regionOf(const ProgramRun &run,
   ProgramOp program = run.program;
   if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
     return {name, -1, -1};
-  StorageScope scope = scopes.lookup(run.program).lookup(storage);
-  auto bytes =
-      cast<StorageOp>(SymbolTable::lookupSymbolIn(run.program, storage))
-          .getBytes();
+  const auto &[scope, bytes] =
+      storages.find(run.program)->second.find(storage)->second;
   if (scope.slot == "microbatch")
     begin = run.microbatch.value_or(0) * bytes;
   if (scope.slot == "chunk")
@@ -459,8 +462,15 @@ StepMemory::Region StepMemory::regionOf(const ProgramRun &run,
 
 /// What a program says of its memory before any runs.
 void StepMemory::declare(const ProgramRun &run) {
-  if (!scopes.contains(run.program))
-    scopes[run.program] = scopesOf(run.program);
+  auto [known, isNew] = storages.try_emplace(run.program);
+  if (isNew) {
+    const auto scopes = scopesOf(run.program);
+    ProgramOp program = run.program;
+    for (auto storage : program.getBody().getOps<StorageOp>()) {
+      StringAttr name = storage.getSymNameAttr();
+      known->second[name] = {scopes.lookup(name), int64_t(storage.getBytes())};
+    }
+  }
   ProgramTouches &touched = touchesOf(run);
   for (bool renewed : {false, true})
     for (auto &[storage, bytes] : touched.carried[renewed]) {
