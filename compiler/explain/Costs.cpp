@@ -114,11 +114,27 @@ struct Box {
   }
 };
 
+/// What an access touches, the same for all tasks. Looked up once: a phase may
+/// have many thousand tasks, and a program a hundred buffers.
+struct AccessedBuffer {
+  event::BufferKind kind;
+  bool isTrained;
+  double bytesOfElement;
+  SmallVector<int64_t> extents;
+};
+
 /// Sums what a phase's tasks read and write, and what of it is the same.
 class PhaseSum {
 public:
   PhaseSum(event::PhaseOp phase, const Step &step)
-      : phase(phase), symbols(step.symbols()) {}
+      : phase(phase), symbols(step.symbols()) {
+    for (event::AccessAttr access : phase.getAccessAttrs()) {
+      auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
+      buffers.push_back({buffer.getKind(), explain::isTrained(buffer),
+                         bytesOf(buffer.getElement()),
+                         event::evaluate(buffer.getExtents(), {}, symbols)});
+    }
+  }
 
   PhaseCost run(const std::vector<SmallVector<int64_t, 3>> &tasks);
 
@@ -135,6 +151,10 @@ private:
 
   event::PhaseOp phase;
   std::array<int64_t, event::kStepSymbols> symbols;
+  /// In the order of the phase's accesses.
+  std::vector<AccessedBuffer> buffers;
+  /// Bytes of an element of each parameter that calls read.
+  llvm::DenseMap<mlir::Attribute, double> elementBytes;
   PhaseCost result;
   int64_t firstStateRow = 0;
   double gatheredBytes = 0;
@@ -151,8 +171,11 @@ private:
 void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
                          int64_t elements, bool gathered,
                          ArrayRef<int64_t> coordinates, Cost &cost) {
-  auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
-  double bytes = elements * bytesOf(parameter.getElement());
+  auto [known, isNew] = elementBytes.try_emplace(weight.getParameter());
+  if (isNew)
+    known->second = bytesOf(
+        lookup<event::ParameterOp>(call, weight.getParameter()).getElement());
+  double bytes = elements * known->second;
   int64_t offset =
       event::evaluate(weight.getOffset(), coordinates, symbols).front();
   cost.weightBytes += bytes;
@@ -229,24 +252,22 @@ void PhaseSum::addCalls(ArrayRef<int64_t> coordinates, Cost &cost) {
 
 void PhaseSum::addAccess(unsigned index, event::AccessAttr access,
                          ArrayRef<int64_t> coordinates, Cost &cost) {
-  auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
-  bool isState = buffer.getKind() == event::BufferKind::state;
-  bool isWeight = isTrained(buffer) && !access.getWrite();
+  const AccessedBuffer &buffer = buffers[index];
+  bool isState = buffer.kind == event::BufferKind::state;
+  bool isWeight = buffer.isTrained && !access.getWrite();
   Box box;
   SmallVector<int64_t> low =
       event::evaluate(access.getLow(), coordinates, symbols);
   SmallVector<int64_t> high =
       event::evaluate(access.getHigh(), coordinates, symbols);
-  SmallVector<int64_t> extents =
-      event::evaluate(buffer.getExtents(), {}, symbols);
   for (size_t d = 0; d < low.size(); ++d) {
     int64_t least = d == 0 && isState && !access.getWrite() ? firstStateRow : 0;
     box.low.push_back(std::max(least, low[d]));
-    box.high.push_back(std::min(extents[d], high[d]));
+    box.high.push_back(std::min(buffer.extents[d], high[d]));
   }
   if (box.elements() == 0)
     return;
-  double bytes = box.elements() * bytesOf(buffer.getElement());
+  double bytes = box.elements() * buffer.bytesOfElement;
   double &part =
       isWeight ? cost.weightBytes
       : isState
@@ -295,10 +316,10 @@ PhaseCost PhaseSum::run(const std::vector<SmallVector<int64_t, 3>> &tasks) {
         *hulls[index]);
     if (!seen.insert({key, true}).second)
       continue;
-    auto buffer = lookup<event::BufferOp>(phase, access.getBuffer());
-    double bytes = hulls[index]->elements() * bytesOf(buffer.getElement());
-    bool isState = buffer.getKind() == event::BufferKind::state;
-    if (isTrained(buffer) && !access.getWrite()) {
+    const AccessedBuffer &buffer = buffers[index];
+    double bytes = hulls[index]->elements() * buffer.bytesOfElement;
+    bool isState = buffer.kind == event::BufferKind::state;
+    if (buffer.isTrained && !access.getWrite()) {
       result.once.weightBytes += bytes;
       continue;
     }

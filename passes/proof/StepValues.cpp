@@ -23,6 +23,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <climits>
 #include <map>
 #include <memory>
 #include <set>
@@ -235,7 +236,10 @@ public:
   }
   /// Whether earlier tasks of the program have written all of a read.
   bool isWritten(PhaseOp reader, AccessAttr read) {
-    return verifier.isWritten(reader, read);
+    auto [known, isNew] = written.try_emplace({reader, read});
+    if (isNew)
+      known->second = verifier.isWritten(reader, read);
+    return known->second;
   }
   /// Buffers all of whose elements a run writes, in every step.
   ArrayRef<BufferOp> writtenWhole() const { return whole; }
@@ -252,6 +256,8 @@ private:
   std::optional<int64_t> outputs;
   PlanVerifier verifier;
   llvm::DenseMap<Operation *, SmallVector<Touch>> touches;
+  /// What isWritten() has said: each microbatch and layer asks the same.
+  llvm::DenseMap<std::pair<Operation *, Attribute>, bool> written;
   SmallVector<BufferOp> whole;
 };
 } // namespace
@@ -386,8 +392,11 @@ public:
   LogicalResult run();
 
 private:
-  /// A storage of a chunk and a microbatch in flight; -1 where it has none.
-  using Region = std::tuple<const void *, int, int>;
+  /// A microbatch in flight, a storage, and a chunk; -1 where it has none. The
+  /// flight is first, so that all memory of one is a range.
+  using Region = std::tuple<int, const void *, int>;
+  /// The flight of what only one run of a program has.
+  static constexpr int kTransient = -2;
   struct Memory {
     Bytes written;
     /// Written, or what a task may have written.
@@ -399,6 +408,7 @@ private:
 
   ProgramTouches &touchesOf(const ProgramRun &run);
   void declare(const ProgramRun &run);
+  void forget(int flight);
   LogicalResult runProgram(size_t index);
   LogicalResult runPhase(const ProgramRun &run, PhaseOp phase, int64_t layer);
   LogicalResult read(const ProgramRun &run, PhaseOp phase, const Touch &touch,
@@ -416,7 +426,12 @@ private:
   std::map<Region, Memory> memories;
   std::map<std::pair<Operation *, int64_t>, std::unique_ptr<ProgramTouches>>
       touches;
-  llvm::DenseMap<Operation *, llvm::MapVector<StringAttr, StorageScope>> scopes;
+  struct Storage {
+    StorageScope scope;
+    int64_t bytes = 0;
+  };
+  /// Of each program, by name: looked up for each touch of each layer.
+  llvm::DenseMap<Operation *, llvm::DenseMap<StringAttr, Storage>> storages;
   /// What the runtime has written before the program that runs.
   const llvm::StringMap<Place> *provided = nullptr;
 };
@@ -438,29 +453,34 @@ StepMemory::Region StepMemory::regionOf(const ProgramRun &run,
   const void *name = storage.getAsOpaquePointer();
   ProgramOp program = run.program;
   if (!program->hasAttr("event.part") || program->hasAttr("event.stages"))
-    return {name, -1, -1};
-  StorageScope scope = scopes.lookup(run.program).lookup(storage);
-  auto bytes =
-      cast<StorageOp>(SymbolTable::lookupSymbolIn(run.program, storage))
-          .getBytes();
+    return {-1, name, -1};
+  const auto &[scope, bytes] =
+      storages.find(run.program)->second.find(storage)->second;
   if (scope.slot == "microbatch")
     begin = run.microbatch.value_or(0) * bytes;
   if (scope.slot == "chunk")
     begin = run.chunk * bytes;
   switch (scope.kind) {
   case StorageScope::rank:
-    return {name, -1, -1};
+    return {-1, name, -1};
   case StorageScope::stage:
-    return {name, int(run.chunk), scope.slot == "flight" ? int(run.slot) : -1};
+    return {scope.slot == "flight" ? int(run.slot) : -1, name, int(run.chunk)};
   case StorageScope::transient:
-    return {name, -1, -2};
+    return {kTransient, name, -1};
   }
 }
 
 /// What a program says of its memory before any runs.
 void StepMemory::declare(const ProgramRun &run) {
-  if (!scopes.contains(run.program))
-    scopes[run.program] = scopesOf(run.program);
+  auto [known, isNew] = storages.try_emplace(run.program);
+  if (isNew) {
+    const auto scopes = scopesOf(run.program);
+    ProgramOp program = run.program;
+    for (auto storage : program.getBody().getOps<StorageOp>()) {
+      StringAttr name = storage.getSymNameAttr();
+      known->second[name] = {scopes.lookup(name), int64_t(storage.getBytes())};
+    }
+  }
   ProgramTouches &touched = touchesOf(run);
   for (bool renewed : {false, true})
     for (auto &[storage, bytes] : touched.carried[renewed]) {
@@ -613,17 +633,25 @@ LogicalResult StepMemory::runPhase(const ProgramRun &run, PhaseOp phase,
   return success();
 }
 
+/// What programs have written into the memory of a flight.
+void StepMemory::forget(int flight) {
+  for (auto at = memories.lower_bound({flight, nullptr, INT_MIN});
+       at != memories.end() && std::get<0>(at->first) == flight; ++at) {
+    Memory &memory = at->second;
+    memory = Memory{{}, {}, memory.kept, memory.carried, {}};
+  }
+}
+
 LogicalResult StepMemory::runProgram(size_t index) {
   const ProgramRun &run = sequence.runs[index];
   ProgramOp program = run.program;
   // Another microbatch takes the place of one that is through, and another
   // program that of one's transient memory.
-  if (program->getAttrOfType<StringAttr>("event.part"))
-    for (auto &[region, memory] : memories)
-      if (std::get<2>(region) == -2 ||
-          (std::get<2>(region) == int(run.slot) &&
-           program->getAttrOfType<StringAttr>("event.part") == "forward"))
-        memory = Memory{{}, {}, memory.kept, memory.carried, {}};
+  if (auto part = program->getAttrOfType<StringAttr>("event.part")) {
+    forget(kTransient);
+    if (part == "forward")
+      forget(int(run.slot));
+  }
   for (auto segment : program.getBody().getOps<SegmentOp>()) {
     int64_t repeat = segment.getRepeat();
     for (int64_t i = 0; i < repeat; ++i)
