@@ -83,6 +83,10 @@ def main():
     found = json.loads(batch(arguments, program, 1, 8, "--memory", f"{float(number) * 1.02:.2f}{unit}", "--no-prefetch").stdout)
     naive = found["tokens_per_s"]
 
+    if not arguments.json:
+        print("| memory | sequences | the disk, GB/s | beside workers | moved a step, MiB | predicted, s | measured, s | error "
+              "| of it waiting, s | steps | tokens/s | naive |")
+        print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     rows = []
     for memory in arguments.memory.split(","):
         for sequences in sizes:
@@ -90,24 +94,22 @@ def main():
             one = planned["best"]
             own = [f"{flag}={one['compile'][flag]}" for flag in ("--memory", "--kv-memory", "--kv-in-memory")]
             found = json.loads(batch(arguments, program_of(arguments, sequences), sequences, arguments.generate, *own).stdout)
-            rows.append({"memory": memory, "sequences": sequences, "disk_rate": planned["disk_rate"],
-                         "memory_rate": planned["memory_rate"], "operation_rate": planned["operation_rate"],
-                         "predicted_s": one["seconds"], "measured_s": found["seconds"],
-                         "error": one["seconds"] / found["seconds"] - 1, "tokens_per_s": found["tokens_per_s"],
-                         "step_s": one["step_s"], "steps": found["steps"], "moved": found["memory"]["moved_weights"],
-                         "predicted_moved": one["moved_weights"], "waited_s": found["memory"]["waited_s"]})
-
+            row = {"memory": memory, "sequences": sequences, "predicted_s": one["seconds"], "measured_s": found["seconds"],
+                   "error": one["seconds"] / found["seconds"] - 1, "tokens_per_s": found["tokens_per_s"],
+                   "planned_steps": one["steps"], "steps": found["steps"], "planned_moved": one["moved_weights"],
+                   "moved": found["memory"]["moved_weights"], "waited_s": found["memory"]["waited_s"],
+                   **{key: planned[key] for key in ("disk_rate", "busy_disk_rate", "share_beside_disk", "memory_rate",
+                                                    "operation_rate")}}
+            rows.append(row)
+            if not arguments.json:
+                print(f"| {memory} | {sequences} | {row['disk_rate'] / 1e9:.2f} | {row['busy_disk_rate'] / 1e9:.2f} | "
+                      f"{row['moved'] / 2**20:.0f} | {row['predicted_s']:.2f} | {row['measured_s']:.2f} | "
+                      f"{row['error'] * 100:+.1f} % | {row['waited_s']:.2f} | {row['steps']} | {row['tokens_per_s']:.1f} | "
+                      f"{row['tokens_per_s'] / naive:.1f}x |", flush=True)
     if arguments.json:
         print(json.dumps({"rows": rows, "naive_tokens_per_s": naive}, indent=1))
-        return
-    print("| memory | sequences | the disk, GB/s | moved a step, MiB | predicted, s | measured, s | error | of it waiting, s "
-          "| steps | tokens/s | naive |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for row in rows:
-        print(f"| {row['memory']} | {row['sequences']} | {row['disk_rate'] / 1e9:.2f} | {row['moved'] / 2**20:.0f} | "
-              f"{row['predicted_s']:.2f} | {row['measured_s']:.2f} | {row['error'] * 100:+.1f} % | {row['waited_s']:.2f} | "
-              f"{row['steps']} | {row['tokens_per_s']:.1f} | {row['tokens_per_s'] / naive:.1f}x |")
-    print(f"\nNaive streaming: {naive:.2f} tokens/s.")
+    else:
+        print(f"\nNaive streaming: {naive:.2f} tokens/s.")
 
 
 if __name__ == "__main__":
