@@ -121,6 +121,11 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
         uint64_t(explain::productFlopsOfRow(program));
   if (options.memory && json.contains("training"))
     json["training"]["memory"] = options.memory->bytes;
+  if (options.usualMemory && json.contains("offloading"))
+    json["offloading"]["usual"] = {
+        {"memory", options.usualMemory->memory},
+        {"kv_memory", options.usualMemory->kvMemory},
+        {"kv_in_memory", options.usualMemory->kvInMemory}};
   return json;
 }
 

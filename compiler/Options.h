@@ -82,6 +82,12 @@ struct MemoryCap {
   int64_t slots = 1;
 };
 
+/// What a program of --offload has in memory unless it is told otherwise: sizes
+/// such as "4GiB", as its flags of the same names take them.
+struct UsualMemory {
+  std::string memory, kvMemory, kvInMemory;
+};
+
 struct CompileOptions {
   /// A Hugging Face folder, or an .mlir file in the model or event dialect.
   std::string model;
@@ -104,6 +110,8 @@ struct CompileOptions {
   bool hiddenStates = false;
   /// Their layers may come from a file while a step runs.
   bool offloads = false;
+  /// Of these: how much of them is in memory, unless a run is told otherwise.
+  std::optional<UsualMemory> usualMemory;
   /// What adapters their rows may have, if any.
   std::optional<AdapterSlots> adapterSlots;
   /// Most rows of a step of several sequences; 0 for the target's usual ones.

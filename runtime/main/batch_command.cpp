@@ -177,8 +177,11 @@ std::string summary_text(const BatchRun &run, const BatchCounts &counts,
   return text + "with " + many(workers, "worker") + "\n";
 }
 
-void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
+void run_batch(const Metadata &metadata, const BatchCommandOptions &given,
                const DecodeRanks &ranks) {
+  BatchCommandOptions options = given;
+  options.offload =
+      with_usual_memory(metadata, options.offload, &options.kv_memory);
   const unsigned wanted_workers = program_workers(options.run, metadata);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   const std::shared_ptr<ServedModel> model =
@@ -189,8 +192,6 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   format.scores = options.scores;
   format.max_new_tokens = options.max_new_tokens;
   RequestFile requests(options.requests);
-  ResultFile results(options.out, requests);
-  const size_t before = results.size();
 
   OffloadSetup offload;
   auto choose_shape = [&] {
@@ -206,6 +207,15 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
   offload =
       OffloadSetup::make(metadata, options.offload, wanted_workers,
                          format.shape.pages, folder.empty() ? "." : folder);
+  if (options.dry_run) {
+    if (!offload.is_wanted())
+      throw Error("--dry-run is for --memory, which is not given");
+    print(options.json ? offload.planned_json().dump() + "\n"
+                       : offload.planned_text());
+    return;
+  }
+  ResultFile results(options.out, requests);
+  const size_t before = results.size();
   const RankParameters parameters =
       ranks.load_weights(options.run, offload.weights);
   // Of what weights have left.

@@ -26,8 +26,9 @@ uint64_t choose_pages(const Metadata &metadata,
   // Slots are 32-bit numbers.
   constexpr uint64_t most =
       std::numeric_limits<int32_t>::max() / page_positions;
-  const uint64_t full =
-      uint64_t(batch.max_sequences) * pages_of(batch.max_positions);
+  constexpr uint64_t least = 2;
+  const uint64_t full = std::max(least, uint64_t(batch.max_sequences) *
+                                            pages_of(batch.max_positions));
   const uint64_t page_bytes =
       batch.page_bytes * Mesh::parse(metadata.json).ranks();
   uint64_t pages = full;
@@ -36,7 +37,7 @@ uint64_t choose_pages(const Metadata &metadata,
   else if (std::optional<uint64_t> memory = free_memory();
            memory && !may_offload)
     pages = std::min(full, *memory / 2 / page_bytes);
-  if (pages < 2)
+  if (pages < least)
     throw Error("--kv-memory: " +
                 (kv_memory ? *kv_memory : "half of the memory that is free") +
                 " is less than 2 pages of " + bytes_text(double(page_bytes)) +

@@ -274,7 +274,8 @@ BatchMeasurements measure_batches(const Metadata &metadata,
       pages_for(metadata, options, std::ranges::max(options.batch));
   const unsigned workers = program_workers(options.run, metadata);
   const OffloadSetup offload =
-      OffloadSetup::make(metadata, options.offload, workers, pages, ".");
+      OffloadSetup::make(metadata, with_usual_memory(metadata, options.offload),
+                         workers, pages, ".");
   const RankParameters parameters =
       options.run.weights
           ? ranks.load_weights(options.run, offload.weights)

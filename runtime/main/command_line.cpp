@@ -701,7 +701,8 @@ void add_offload_options(CLI::App &command, OffloadFlags &flags,
                   "The most that the process has in memory, as in 512MiB or "
                   "4GiB, of a program of --offload: weights, keys and values "
                   "beyond that come from files, layer by layer. The tokens are "
-                  "the same")
+                  "the same (default: what batonc --memory said, else all is "
+                  "in memory)")
       ->type_name("SIZE");
   command
       .add_option("--kv-in-memory", flags.kv_in_memory,
@@ -750,6 +751,9 @@ void add_request_options(CLI::App &command, BatchCommandOptions &options) {
   add_adapters(command, options.adapters);
   add_page_options(command, options.kv_memory, options.no_prefix_cache);
   add_offload_options(command, options.offload, "that of --out");
+  command.add_flag("--dry-run", options.dry_run,
+                   "Of --memory: load nothing and make no step: print what "
+                   "stays in memory");
   command.add_flag("--json", options.json,
                    "Print one JSON object at the end about the whole run");
 }
@@ -847,6 +851,7 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
       ->type_name("JSON");
   add_adapters(command, options.adapters);
   add_page_options(command, options.kv_memory, options.no_prefix_cache);
+  add_offload_options(command, options.offload, "the current one");
   add_prompt_lookup(command, options.prompt_lookup);
   add_number(command, "--max-body", options.max_body, "SIZE",
              "The largest body of a request");
@@ -867,7 +872,8 @@ void add_serve_options(CLI::App &command, ServeOptions &options,
   for (const char *flag :
        {"--weights", "--workers", "--prefill-chunk", "--no-cache", "--ranks",
         "--name", "--chat-template", "--pooling", "--score-template",
-        "--no-prefix-cache", "--prompt-lookup", "--defaults"})
+        "--no-prefix-cache", "--prompt-lookup", "--defaults", "--memory",
+        "--kv-in-memory", "--offload-dir", "--no-prefetch"})
     models->excludes(command.get_option(flag));
   add_number(command, "--models-max", options.models_max, "N",
              "Models that are loaded at a time")

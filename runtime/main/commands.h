@@ -76,6 +76,8 @@ struct BatchCommandOptions : RankOptions {
   OffloadFlags offload;
   bool no_prefix_cache = false;
   uint32_t prompt_lookup = usual_prompt_lookup;
+  /// Of --memory: say what stays, and load nothing.
+  bool dry_run = false;
   bool json = false;
 };
 void batch_command(const Metadata &metadata,
@@ -104,6 +106,7 @@ struct ServeOptions : RankOptions {
   /// "NAME=DIR", PEFT folders that requests may name.
   std::vector<std::string> adapters;
   std::optional<std::string> kv_memory;
+  OffloadFlags offload;
   bool no_prefix_cache = false;
   uint32_t prompt_lookup = usual_prompt_lookup;
   /// "64MiB": of a request's body.

@@ -38,6 +38,7 @@ OffloadNeeds offload_needs(const Metadata &metadata, unsigned workers,
   // when the program starts.
   constexpr uint64_t of_thread = uint64_t(256) << 10;
   constexpr uint64_t of_start = uint64_t(8) << 20;
+  needs.resident = process;
   needs.process = process + (workers + LayerArrivals::movers) * of_thread +
                   workers * HugeRegion::alignment + of_start;
   for (const StorageDescription &storage : metadata.storages)

@@ -16,6 +16,8 @@ struct OffloadNeeds {
   /// The process itself: its code, libraries, tokenizer, requests, the threads
   /// that move layers, and room to load.
   uint64_t process = 0;
+  /// Of this, what it has before weights are loaded.
+  uint64_t resident = 0;
   /// Buffers, events, and the workers' scratch.
   uint64_t activations = 0;
   WeightNeeds weights;

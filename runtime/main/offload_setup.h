@@ -15,6 +15,12 @@
 
 namespace baton {
 
+/// The flags of a program that was compiled with --offload and --memory, where
+/// the user does not say --memory: those that it was compiled with. So too
+/// --kv-memory, if it is given.
+OffloadFlags with_usual_memory(const Metadata &metadata, OffloadFlags flags,
+                               std::optional<std::string> *kv_memory = nullptr);
+
 /// What --memory comes to; nothing of it without the flag.
 struct OffloadSetup {
   std::optional<LayerLoading> weights;
@@ -25,12 +31,16 @@ struct OffloadSetup {
 
   /// Throws Error, naming the flag, for a program of --offload that cannot, and
   /// for flags that mean nothing. `folder` has files unless --offload-dir says
-  /// otherwise. Called when all but the weights is there.
+  /// otherwise. Called when all but the weights is there, and `further` bytes.
   static OffloadSetup make(const Metadata &metadata, const OffloadFlags &flags,
                            unsigned workers, uint64_t pages,
-                           const std::filesystem::path &folder);
+                           const std::filesystem::path &folder,
+                           uint64_t further = 0);
 
   bool is_wanted() const { return weights.has_value(); }
+  /// For --dry-run, and of --json: what stays.
+  nlohmann::ordered_json planned_json() const;
+  std::string planned_text() const;
   /// For --json: what stays, and what was moved.
   nlohmann::ordered_json json(const Execution &execution) const;
   /// For people, a line.

@@ -45,6 +45,8 @@ struct OffloadFlags {
   std::optional<std::string> folder;
   /// For comparison: layers come one after another with what is computed.
   bool no_prefetch = false;
+  /// The first two are the program's own, as it was compiled with --memory.
+  bool usual = false;
 };
 
 /// What commands that run on several ranks take, too.

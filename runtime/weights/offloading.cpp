@@ -19,7 +19,11 @@ OffloadingDescription::parse(const nlohmann::json &description) {
   if (found == description.end())
     return std::nullopt;
   try {
-    OffloadingDescription result{found->at("storage").get<size_t>(), {}};
+    OffloadingDescription result{found->at("storage").get<size_t>(), {}, {}};
+    if (auto usual = found->find("usual"); usual != found->end())
+      result.usual = {usual->at("memory").get<std::string>(),
+                      usual->at("kv_memory").get<std::string>(),
+                      usual->at("kv_in_memory").get<std::string>()};
     for (const nlohmann::json &entry : found->at("stacks")) {
       Stack stack{entry.at("layers").get<uint64_t>(),
                   entry.at("parameters").get<std::vector<std::string>>(),

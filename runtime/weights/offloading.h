@@ -28,7 +28,8 @@ namespace baton {
 ///   {"storage": 31, "stacks": [
 ///     {"segment": "layers", "layers": 30, "parameters": ["layers.mlp...."],
 ///      "states": [{"storage": 11, "layer_bytes": 49152,
-///                  "page_bytes": 1474560}, ...]}]}
+///                  "page_bytes": 1474560}, ...]}],
+///    "usual": {"memory": "4GiB", "kv_memory": "", "kv_in_memory": ""}}
 struct OffloadingDescription {
   /// Keys or values of a stack's layers: layer i of page p lies
   /// p * page_bytes + i * layer_bytes into the storage.
@@ -42,10 +43,17 @@ struct OffloadingDescription {
     std::vector<State> states;
   };
 
+  /// What a run has in memory unless it is told otherwise, as flags say it;
+  /// the last two may be empty.
+  struct Usual {
+    std::string memory, kv_memory, kv_in_memory;
+  };
+
   /// Where the runtime writes a BatonLayerArrival.
   size_t storage;
   /// In the order in which a step comes to them.
   std::vector<Stack> stacks;
+  std::optional<Usual> usual = std::nullopt;
 
   /// Of a program's description; nothing if its layers stay in memory. Throws
   /// Error when it is damaged.

@@ -1,9 +1,10 @@
 """Programs of --offload in less memory than they take: the same tokens, within the limit.
 
 Requests that share steps come to the tokens of a run without a limit, with weights in a file, with
-pages of keys and values there, too, and for another number of workers. Each layer's weights come
-once for each step, whatever the number of sequences. What the process has resident stays below
---memory. A limit that is too small, and flags that mean nothing, end in one line.
+pages of keys and values there, too, and for another number of workers; so do scores of texts. Each
+layer's weights come once for each step, whatever the number of sequences. What the process has
+resident stays below --memory. What batonc plan offload -o has written is compiled, and runs as it
+was planned. A limit that is too small, and flags that mean nothing, end in one line.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import sys
 
 import programs
 from programs import QUICK, expect, in_memory, run
+from serving import Server, in_parallel
 
 # Layers outweigh all else; an odd number of them, so that the ring has a third place.
 CONFIG = {
@@ -53,10 +55,10 @@ def test(arguments, scratch):
          "--max-seq=256", *flags, "-o", path(program)])
     compiled("program", "--offload")
 
-    def batch(name, *flags, check=True, program="program"):
+    def batch(name, *flags, check=True, program="program", command="batch", requests="in.jsonl"):
         """The results' lines, the summary, and the most bytes that were resident."""
         process = subprocess.Popen(
-            [path(program), "batch", "--weights", path("model"), "--requests", path("in.jsonl"), "--out", path(name),
+            [path(program), command, "--weights", path("model"), "--requests", path(requests), "--out", path(name),
              "--json", "--quiet", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         text, errors = process.stdout.read(), process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -101,16 +103,74 @@ def test(arguments, scratch):
     expect(found == expected and summary["memory"]["moved_weights"] == 0, f"{summary}")
     expect(summary["memory"]["weights_read"] == 0, f"{summary}")
 
+    # Scores of texts.
+    with open(path("texts.jsonl"), "w") as file:
+        for number in range(SEQUENCES):
+            file.write(json.dumps({"id": str(number), "tokens": [number, 1, 2] * (number * 9 + 1),
+                                   "continuations": [[5, number, 7] * 5, [number]], "logprobs": 2}) + "\n")
+    scores, summary, _ = batch("scores", command="score", requests="texts.jsonl")
+    expect(scores.count("\n") == SEQUENCES and '"error"' not in scores and "memory" not in summary, scores)
+    found, summary, resident = batch("scores-limited", "--memory", f"{limit}MiB", "--kv-in-memory", "0", "--workers", "2",
+                                     command="score", requests="texts.jsonl")
+    memory = summary["memory"]
+    expect(found == scores and resident <= limit * MIB, f"scores: {resident / MIB:.1f} MiB of {limit}: {memory}")
+    expect(memory["weights_read"] > 0 and memory["pages_read"] > 0, memory)
+
+    # Answers of a server.
+    def answers(*flags):
+        with Server(path("program"), path("model"), "--workers", 2, *flags) as server:
+            texts = in_parallel([
+                lambda prompt=prompt: server.get("/v1/completions", {
+                    "prompt": prompt, "max_tokens": 12, "temperature": 0, "logprobs": 1})["choices"][0]
+                for prompt in ([7, 8, 9] * 40, list(range(70)), [3], [200, 100])])
+            with open(f"/proc/{server.process.pid}/status") as file:
+                most = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+            return texts, most
+
+    served, _ = answers()
+    found, most = answers("--memory", f"{limit + 8}MiB", "--kv-memory", "16MiB", "--kv-in-memory", "0",
+                          "--offload-dir", scratch)
+    expect(found == served and most <= (limit + 8) * MIB, f"served: {most / MIB:.1f} MiB of {limit + 8}")
+    print(f"served: {most / MIB:.1f} MiB within {limit + 8}")
+
     # What batonc plan offload says is compiled, and runs so.
-    planned = json.loads(run([arguments.batonc, "plan", "offload", "--model", path("model"), "--memory", f"{limit}MiB",
-                              "--prompt", 130, "--generate", 12, "--sequences", SEQUENCES, "--max-batch", f"1,{SEQUENCES}",
-                              "--workers", 2, "--offload-dir", scratch, "--quiet", "--json"]).stdout)
+    said = run([arguments.batonc, "plan", "offload", "--model", path("model"), "--memory", f"{limit}MiB",
+                "--prompt", 130, "--generate", 12, "--sequences", SEQUENCES, "--max-batch", f"1,{SEQUENCES}",
+                "--workers", 2, "--offload-dir", scratch, "--quiet", "--json", "-o", path("plan.json"),
+                "--html", path("plan.html")]).stdout
+    planned = json.loads(said)
     best = planned["best"]
     expect(best["max_batch"] == SEQUENCES and best["planned"] <= limit * MIB and len(planned["all"]) == 2, planned)
-    run([arguments.batonc, path("model"), QUICK, "--quiet", *best["compile"].split(), "-o", path("planned")])
-    found, summary, resident = batch("planned-run", "--workers", "2", *best["run"].split(), program="planned")
-    expect(found == expected and resident <= limit * MIB, f"as planned: {resident / MIB:.1f} MiB: {summary}")
-    print(f"as planned: {resident / MIB:.1f} MiB, {best['planned'] / MIB:.1f} planned")
+    with open(path("plan.json")) as file:
+        written = json.load(file)
+    expect(written["compile"] == best["compile"] and written["train"] == {} and
+           written["forecast"] == {"seconds": best["step_s"], "bytes_of_a_rank": best["planned"]}, written)
+    with open(path("plan.html")) as file:
+        page = file.read()
+    for words in ("<h2>A layer of a step</h2>", ">more for the disk<", f">{SEQUENCES} sequences: memory<", ">layer 12<",
+                  "places of layers that come", f"--kv-in-memory={best['compile']['--kv-in-memory']}"):
+        expect(words in page, f"the page has no {words}")
+    expect(page.count("<svg") == 4 and "http://" not in page.replace("http://www.w3.org/2000/svg", "") and
+           "https://" not in page, "the page needs others")
+    run([arguments.batonc, path("model"), QUICK, "--quiet", f"--plan={path('plan.json')}", "-o", path("planned")])
+    # The plan has measured what the program starts with, and the program says so.
+    result = run([path("planned"), "batch", "--weights", path("model"), "--requests", path("in.jsonl"), "--out",
+                  path("nothing"), "--workers", 2, "--dry-run", "--json"])
+    dry = json.loads(result.stdout)
+    expect(not os.path.exists(path("nothing")), "--dry-run leaves results")
+    expect(dry["limit"] == limit * MIB and dry["pages"] == best["pages"] and
+           dry["pages_in_memory"] == best["pages_in_memory"] and dry["planned"] <= limit * MIB, [dry, best])
+    expect(abs(dry["resident"] - planned["resident"]) < 2 * MIB, [dry, planned["resident"]])
+    found, summary, resident = batch("planned-run", "--workers", "2", program="planned")
+    memory = summary["memory"]
+    expect(found == expected and resident <= limit * MIB, f"as planned: {resident / MIB:.1f} MiB: {memory}")
+    expect(memory["limit"] == limit * MIB and memory["pages_in_memory"] == best["pages_in_memory"] and
+           abs(memory["moved_weights"] - best["moved_weights"]) < 2 * MIB, [memory, best])
+    print(f"as planned: {resident / MIB:.1f} MiB, {best['planned'] / MIB:.1f} planned; the process "
+          f"{planned['resident'] / MIB:.1f}, said {dry['resident'] / MIB:.1f}")
+    # The user's flag is another plan.
+    found, summary, _ = batch("planned-otherwise", "--memory", "4GiB", program="planned")
+    expect(found == expected and summary["memory"]["moved_weights"] == 0, summary)
 
     # bench compares with each sequence alone; its weights are random, in a file without a name.
     os.mkdir(path("elsewhere"))
@@ -129,6 +189,7 @@ def test(arguments, scratch):
     refused("--memory: 8MiB is less than the", "--memory", "8MiB")
     refused("two layers' weights", "--memory", "8MiB")
     refused("--memory: \"much\" is not a size", "--memory", "much")
+    refused("--dry-run is for --memory", "--dry-run")
     refused("--kv-in-memory is a part of --memory", "--kv-in-memory", "1MiB")
     refused("--no-prefetch is for --memory", "--no-prefetch")
     refused("--offload-dir is for --memory", "--offload-dir", scratch)
@@ -138,10 +199,14 @@ def test(arguments, scratch):
     refused("compile it with --offload", "--memory", f"{limit}MiB", program="usual")
     for flags, message in ((["--target=cuda:sm_90a", "--max-batch=2"], "--offload with --target=cuda:sm_90a is not built yet"),
                            (["--mesh=tp=2", "--max-batch=2"], "--offload with --mesh=tp=2 is not built yet"),
+                           (["--max-batch=2", "--memory=much"], "--memory=much: expected a size"),
+                           (["--max-batch=2", "--kv-memory=1GiB"], "--kv-memory=1GiB is for --offload with --memory"),
                            ([], "--offload is for --max-batch")):
         result = subprocess.run([arguments.batonc, path("model"), "--offload", *flags, "-o", path("none")],
                                 capture_output=True, text=True)
         expect(result.returncode == 1 and message in result.stderr, f"{flags}: {result}")
+    result = run([arguments.batonc, path("model"), "--max-batch=2", "--memory=1GiB", "-o", path("none")], check=False)
+    expect(result.returncode == 1 and "--memory=1GiB is for --mode=train and --offload" in result.stderr, result)
 
 
 if __name__ == "__main__":

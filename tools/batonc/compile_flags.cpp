@@ -133,9 +133,10 @@ void tools::CompileFlags::addCodeFlags(CLI::App &app) {
                  "instrument program, runtime and task library: thread, "
                  "address; the program also judges its plan before each new "
                  "step");
-  app.add_option("--plan", plan,
-                 "a file of batonc plan train -o: its flags, as if they stood "
-                 "here");
+  app.add_option(
+      "--plan", plan,
+      "a file of batonc plan train, memory or offload -o: its flags, "
+      "as if they stood here");
   app.add_option("--target-file", targetFile,
                  "target description (JSON) with other tile sizes");
   app.add_flag("--batch-invariant", batchInvariant,
@@ -173,12 +174,15 @@ void tools::CompileFlags::addProgramFlags(CLI::App &app) {
                  "keeping it: none, selective (fewest bytes without a second "
                  "product of matrices, but hyper-connections' small ones), "
                  "full (all but each layer's input)");
-  app.add_option("--memory", memory,
-                 "--mode=train: what a run may have resident, such as 6GiB: "
-                 "weights, gradients, states and saved values of layers are "
-                 "then in a file as far as they do not fit, and tasks of the "
-                 "plan fetch a layer's before it computes and release them "
-                 "behind it; the bits are the same");
+  app.add_option(
+      "--memory", memory,
+      "--mode=train: what a run may have resident, such as 6GiB: "
+      "weights, gradients, states and saved values of layers are "
+      "then in a file as far as they do not fit, and tasks of the "
+      "plan fetch a layer's before it computes and release them "
+      "behind it; the bits are the same. --offload: what FILE batch, "
+      "score and bench --batch have in memory unless their own "
+      "--memory says otherwise");
   slotsOption = app.add_option(
       "--memory-slots", slots,
       "--memory: layers that there is room for at once, beside those that "
@@ -253,6 +257,12 @@ void tools::CompileFlags::addBatchFlags(CLI::App &app) {
   app.add_flag("--offload", offload,
                "--max-batch: layers' weights, keys and values may come from a "
                "file while a step runs, for FILE batch --memory=SIZE");
+  app.add_option("--kv-memory", usualMemory.kvMemory,
+                 "--offload with --memory: FILE batch's and FILE score's own, "
+                 "unless they are told otherwise");
+  app.add_option("--kv-in-memory", usualMemory.kvInMemory,
+                 "--offload with --memory: the program's own, unless it is "
+                 "told otherwise");
   maxAdaptersOption = app.add_option(
       "--max-adapters", maxAdapters,
       "--max-batch: how many low-rank adapters of --max-adapter-rank there is "
@@ -730,13 +740,37 @@ static std::optional<uint64_t> parseSize(llvm::StringRef text) {
   return std::nullopt;
 }
 
+/// Of programs that decode: what they have in memory unless told otherwise.
+std::string
+tools::CompileFlags::finishUsualMemory(CompileOptions &options) const {
+  for (auto [flag, value] :
+       {std::pair<const char *, const std::string &>{"--memory", memory},
+        {"--kv-memory", usualMemory.kvMemory},
+        {"--kv-in-memory", usualMemory.kvInMemory}})
+    if (!value.empty() && !parseSize(value))
+      return std::string(flag) + "=" + value +
+             ": expected a size such as 512MiB or 6GiB";
+  options.usualMemory = usualMemory;
+  options.usualMemory->memory = memory;
+  return slotsOption->count() ? "--memory-slots is for --mode=train" : "";
+}
+
 std::string tools::CompileFlags::finishMemory(CompileOptions &options) const {
+  for (auto [flag, value] : {std::pair<const char *, const std::string &>{
+                                 "--kv-memory", usualMemory.kvMemory},
+                             {"--kv-in-memory", usualMemory.kvInMemory}})
+    if (!value.empty() && (!offload || memory.empty()))
+      return std::string(flag) + "=" + value +
+             " is for --offload with --memory=SIZE";
   if (memory.empty())
     return slotsOption->count() ? "--memory-slots is for --memory=SIZE" : "";
+  if (offload)
+    return finishUsualMemory(options);
   const std::string flag = "--memory=" + memory;
   if (mode.value != "train")
-    return flag + " is for --mode=train; FILE info says what a program that "
-                  "decodes takes, and --kv-memory of FILE batch limits it";
+    return flag + " is for --mode=train and --offload; FILE info says what a "
+                  "program that decodes takes, and --kv-memory of FILE batch "
+                  "limits it";
   const std::optional<uint64_t> bytes = parseSize(memory);
   if (!bytes)
     return flag + ": expected a size such as 512MiB or 6GiB";

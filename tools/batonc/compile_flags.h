@@ -61,6 +61,7 @@ private:
   std::string finishPasses(compiler::CompileOptions &options) const;
   /// What a run may have resident, once mesh and mode are known.
   std::string finishMemory(compiler::CompileOptions &options) const;
+  std::string finishUsualMemory(compiler::CompileOptions &options) const;
 
   /// The same for a pipeline's schedule, once the mesh is known.
   std::string finishPipeline(compiler::CompileOptions &options) const;
@@ -106,6 +107,7 @@ private:
   Choice recompute{"--recompute", "none", {"none", "selective", "full"}, {}};
   CLI::Option *slotsOption = nullptr;
   std::string memory;
+  compiler::UsualMemory usualMemory;
   int64_t slots = 1;
   Choice loss{
       "--loss", "cross-entropy", {"cross-entropy", "dpo", "distill"}, {}};

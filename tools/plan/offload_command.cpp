@@ -6,7 +6,6 @@
 #include "runtime/execute/batch_inputs.h"
 #include "runtime/execute/machine_speed.h"
 #include "runtime/execute/team.h"
-#include "runtime/files/temporary.h"
 #include "runtime/main/memory_size.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
@@ -14,11 +13,16 @@
 #include "tools/command/child.h"
 #include "tools/plan/describe.h"
 #include "tools/plan/offload_plan.h"
+#include "tools/plan/page.h"
+#include "tools/plan/plan_file.h"
 #include "tools/plan/this_machine.h"
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include <unistd.h>
 
@@ -28,18 +32,20 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 struct Options {
-  std::string model, memory, device = "this-machine", folder = ".", out;
+  std::string model, memory, device = "this-machine", folder = ".", out, html;
   std::string dtype, kv_type;
   uint64_t prompt = 128, generate = 128, sequences = 64, workers = 0;
-  /// GB/s and bytes.
-  double disk = 0, process = 40e6;
+  /// GB/s; 0: measured.
+  double disk = 0;
+  /// Bytes; nothing: measured.
+  std::optional<double> process;
   std::vector<uint64_t> batches;
   bool json = false, quiet = false;
 };
 
 /// One size of a step.
 struct Candidate {
-  uint64_t sequences = 0, rows = 0, steps_of_prompts = 0, blocks = 0;
+  uint64_t sequences = 0, rows = 0, steps = 0;
   OffloadNeeds needs;
   OffloadForecast forecast;
   /// Of all sequences.
@@ -62,26 +68,76 @@ static Flags flags_of(const Options &options, const Candidate &one) {
   return flags;
 }
 
-/// The pages that all sequences may need.
-static uint64_t pages_of_all(const Options &options, uint64_t sequences) {
-  return sequences * pages_of(options.prompt + options.generate);
+/// How much of it is in memory.
+static Flags memory_flags(const Options &options, const Candidate &one) {
+  const uint64_t page = one.needs.page_bytes;
+  return {{"--memory", options.memory},
+          {"--kv-memory", std::to_string(one.needs.pages * page)},
+          {"--kv-in-memory",
+           std::to_string(one.forecast.plan.staying_pages * page)}};
 }
 
-/// What the program is run with.
-static std::string run_flags(const Options &options, const Candidate &one) {
-  const OffloadPlan &plan = one.forecast.plan;
-  return "--memory=" + options.memory + " --kv-memory=" +
-         std::to_string(one.needs.pages * one.needs.page_bytes) +
-         " --kv-in-memory=" +
-         std::to_string(plan.staying_pages * one.needs.page_bytes);
+/// The same, with what it then has in memory unless it is told otherwise.
+static Flags planned_flags(const Options &options, const Candidate &one) {
+  Flags flags = flags_of(options, one);
+  for (const auto &flag : memory_flags(options, one))
+    flags.push_back(flag);
+  return flags;
+}
+
+/// The pages that all sequences may need; a program has two at least.
+static uint64_t pages_of_all(const Options &options, uint64_t sequences) {
+  return std::max<uint64_t>(2, sequences *
+                                   pages_of(options.prompt + options.generate));
+}
+
+/// Sequences that have rows in a step, rows, and pages that each sequence has
+/// on average; and how many such steps there are.
+using StepKinds = std::map<std::tuple<uint64_t, uint64_t, uint64_t>, uint64_t>;
+
+/// Of all sequences: in each step those that decode have a row, and prompts get
+/// what is left of the rows, one after the other. Who is done makes room.
+static StepKinds steps_of_all(const Options &options, const Candidate &one) {
+  struct Sequence {
+    uint64_t prompt, generate;
+  };
+  const Sequence whole = {options.prompt, options.generate};
+  StepKinds kinds;
+  std::vector<Sequence> active;
+  for (uint64_t waiting = options.sequences; waiting || !active.empty();) {
+    while (waiting && active.size() < one.sequences) {
+      active.push_back(whole);
+      --waiting;
+    }
+    uint64_t decoding = 0;
+    for (const Sequence &sequence : active)
+      decoding += sequence.prompt == 0;
+    uint64_t left = one.rows - decoding, positions = 0, present = 0;
+    for (Sequence &sequence : active) {
+      const uint64_t taken = std::min(left, sequence.prompt);
+      const bool has_rows = sequence.prompt == 0 || taken > 0;
+      sequence.prompt -= taken;
+      left -= taken;
+      // The prompt's last row has a token, too.
+      sequence.generate -= has_rows && sequence.prompt == 0;
+      present += has_rows;
+      if (has_rows)
+        positions += options.prompt - sequence.prompt + options.generate -
+                     sequence.generate;
+    }
+    ++kinds[{present, one.rows - left, pages_of(positions / present)}];
+    std::erase_if(active, [](const Sequence &sequence) {
+      return sequence.generate == 0;
+    });
+  }
+  return kinds;
 }
 
 static Candidate plan_one(const Options &options, const Metadata &metadata,
                           Candidate one, const OffloadMachine &machine,
-                          unsigned workers, uint64_t limit) {
-  one.needs =
-      offload_needs(metadata, workers, pages_of_all(options, one.sequences),
-                    uint64_t(options.process));
+                          unsigned workers, uint64_t process, uint64_t limit) {
+  one.needs = offload_needs(metadata, workers,
+                            pages_of_all(options, one.sequences), process);
   auto step_at = [&](double positions) {
     return offload_step(metadata, one.needs, machine, one.sequences, positions);
   };
@@ -102,31 +158,59 @@ static Candidate plan_one(const Options &options, const Metadata &metadata,
     throw Error(flag + " holds no more than the least of it; give more");
   }
   one.forecast = forecast(step, one.needs, machine, limit, *shares, flag);
-  // Steps of prompts have more rows, of the same sequences.
-  OffloadMachine wide = machine;
-  const double factor = std::max(1.0, double(one.rows) / double(one.sequences));
-  wide.operation_rate /= factor;
-  const OffloadStep prompts = offload_step(
-      metadata, one.needs, wide, one.sequences, double(options.prompt) / 2);
-  const double prompt_step =
-      forecast(prompts, one.needs, machine, limit, *shares, flag).step_seconds;
-  one.steps_of_prompts =
-      (one.sequences * options.prompt + one.rows - 1) / one.rows;
-  one.blocks = (options.sequences + one.sequences - 1) / one.sequences;
-  one.seconds = double(one.blocks) *
-                (double(one.steps_of_prompts) * prompt_step +
-                 double(options.generate) * one.forecast.step_seconds);
+  for (const auto &[kind, count] : steps_of_all(options, one)) {
+    const auto [active, rows, pages] = kind;
+    // Rows of prompts, too, are products; they are of the same sequences.
+    OffloadMachine wide = machine;
+    wide.operation_rate *= double(active) / double(rows);
+    const OffloadStep now = offload_step(metadata, one.needs, wide, active,
+                                         double(pages * page_positions));
+    one.seconds +=
+        double(count) *
+        forecast(now, one.needs, machine, one.forecast.plan).step_seconds;
+    one.steps += count;
+  }
   one.tokens_per_second =
       double(options.sequences * options.generate) / one.seconds;
   return one;
 }
 
 static std::string command_lines(const Options &options, const Candidate &one) {
-  return "batonc " + options.model + " " + text_of(flags_of(options, one)) +
+  return "batonc " + options.model + " " +
+         text_of(planned_flags(options, one)) +
          " -o model\n./model batch --weights " + options.model +
          " --requests in.jsonl --out out.jsonl --max-new-tokens " +
-         std::to_string(options.generate) + " " + run_flags(options, one) +
-         "\n";
+         std::to_string(options.generate) + "\n";
+}
+
+/// Bytes that such a program has in memory before it loads weights, as it says
+/// itself: its code, libraries and tokenizer. Its code is compiled faster than
+/// usual, and hardly smaller.
+static uint64_t measure_process(const Options &options, const Flags &flags,
+                                unsigned workers,
+                                const std::filesystem::path &folder) {
+  const std::filesystem::path program = folder / "program",
+                              requests = folder / "in.jsonl",
+                              answer = folder / "answer";
+  std::vector<std::string> words = {
+      batonc_beside_this(), options.model, "--optimize=1", "--quiet", "-o",
+      program.string()};
+  for (const auto &[flag, value] : flags)
+    words.push_back(value.empty() ? flag : flag + "=" + value);
+  run_child(words);
+  std::ofstream(requests) << "{\"id\": \"0\", \"tokens\": [0]}\n";
+  run_child({program.string(), "batch", "--weights", options.model,
+             "--requests", requests.string(), "--out",
+             (folder / "out.jsonl").string(), "--workers",
+             std::to_string(workers), "--memory", "1TiB", "--dry-run", "--json",
+             "--quiet"},
+            answer);
+  std::ifstream stream(answer);
+  const Json said = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  if (!said.is_object() || !said.contains("resident"))
+    throw Error(options.model + ": its program does not say what it takes; "
+                                "give --process");
+  return said["resident"].get<uint64_t>();
 }
 
 static Json to_json(const Options &options, const Candidate &one) {
@@ -136,7 +220,7 @@ static Json to_json(const Options &options, const Candidate &one) {
   const LayerPlacement &weights = forecast.plan.weights;
   return {{"max_batch", one.sequences},
           {"max_rows", one.rows},
-          {"blocks", one.blocks},
+          {"steps", one.steps},
           {"weights_in_memory", forecast.shares.weights},
           {"kv_in_memory", forecast.shares.pages},
           {"pages", one.needs.pages},
@@ -148,41 +232,156 @@ static Json to_json(const Options &options, const Candidate &one) {
           {"process", one.needs.process},
           {"buffers", one.needs.activations},
           {"fixed_weights", one.needs.weights.fixed},
+          {"kv_memory", one.needs.kv_memory(forecast.plan.staying_pages)},
           {"step_s", forecast.step_seconds},
           {"step_weights_read", forecast.weights_read},
           {"step_pages_read", forecast.pages_read},
           {"step_pages_written", forecast.pages_written},
           {"seconds", one.seconds},
           {"tokens_per_s", one.tokens_per_second},
-          {"compile", text_of(flags_of(options, one))},
-          {"run", run_flags(options, one)}};
+          {"compile", flags_json(planned_flags(options, one))}};
+}
+
+static double milliseconds(double seconds) { return seconds * 1e3; }
+
+static std::string sequences_text(uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " sequence" : " sequences");
+}
+
+/// The first row has names.
+static std::vector<std::vector<std::string>>
+rows_of(const std::vector<Candidate> &all, const Candidate &best) {
+  std::vector<std::vector<std::string>> rows = {
+      {"sequences", "weights in memory", "pages in memory", "in all",
+       "from disk, a step", "a step", "tokens/s", ""}};
+  for (const Candidate &one : all) {
+    if (!one.refusal.empty()) {
+      rows.push_back(
+          {std::to_string(one.sequences), "", "", "", "", "", "", one.refusal});
+      continue;
+    }
+    const OffloadForecast &forecast = one.forecast;
+    rows.push_back(
+        {std::to_string(one.sequences), percent_text(forecast.shares.weights),
+         percent_text(forecast.shares.pages),
+         bytes_text(double(forecast.plan.memory)),
+         bytes_text(forecast.weights_read + forecast.pages_read),
+         fixed_text(milliseconds(forecast.step_seconds), 1) + " ms",
+         fixed_text(one.tokens_per_second, 2), &one == &best ? "<-" : ""});
+  }
+  return rows;
+}
+
+/// What computes and what comes, side by side: the longer one counts.
+static std::string layers_picture(const std::vector<Candidate> &all) {
+  std::vector<Bar> bars;
+  for (const Candidate &one : all) {
+    if (!one.refusal.empty())
+      continue;
+    OffloadForecast::Layer mean;
+    for (const OffloadForecast::Layer &layer : one.forecast.of_layers) {
+      mean.computes += layer.computes;
+      mean.weights += layer.weights;
+      mean.pages_in += layer.pages_in;
+      mean.pages_out += layer.pages_out;
+    }
+    const double part = milliseconds(1 / double(one.forecast.of_layers.size()));
+    const std::string label = sequences_text(one.sequences);
+    bars.push_back({label + ": computes", {mean.computes * part}});
+    bars.push_back({"disk",
+                    {0, mean.weights * part, mean.pages_in * part,
+                     mean.pages_out * part}});
+  }
+  return stacked_bars({"computes", "weights come", "keys and values come",
+                       "keys and values go"},
+                      bars, "ms");
+}
+
+/// Layer by layer of one step.
+static std::string step_picture(const Candidate &one) {
+  std::vector<Bar> bars;
+  if (one.forecast.first_pages > 0)
+    bars.push_back({"keys and values of the first",
+                    {0, milliseconds(one.forecast.first_pages)}});
+  for (size_t i = 0; i < one.forecast.of_layers.size(); ++i) {
+    const OffloadForecast::Layer &layer = one.forecast.of_layers[i];
+    bars.push_back({"layer " + std::to_string(i),
+                    {milliseconds(layer.computes),
+                     milliseconds(layer.seconds - layer.computes)}});
+  }
+  return stacked_bars({"computes", "more for the disk"}, bars, "ms");
+}
+
+/// Bytes in memory, and those in files.
+static std::string memory_picture(const std::vector<Candidate> &all) {
+  constexpr double unit = 1 << 20;
+  std::vector<Bar> bars;
+  for (const Candidate &one : all) {
+    if (!one.refusal.empty())
+      continue;
+    const OffloadNeeds &needs = one.needs;
+    const OffloadPlan &plan = one.forecast.plan;
+    const std::string label = sequences_text(one.sequences);
+    bars.push_back(
+        {label + ": memory",
+         {double(needs.process) / unit, double(needs.activations) / unit,
+          double(needs.weights.fixed) / unit,
+          double(plan.weights.staying_bytes) / unit,
+          double(plan.weights.memory() - plan.weights.staying_bytes) / unit,
+          double(needs.kv_memory(plan.staying_pages)) / unit}});
+    const uint64_t leaving =
+        needs.pages - std::min(needs.pages, plan.staying_pages);
+    bars.push_back({"disk",
+                    {0, 0, 0, double(plan.weights.moved_bytes) / unit, 0,
+                     double(leaving * needs.page_moves) / unit}});
+  }
+  return stacked_bars({"the process", "buffers", "weights outside of layers",
+                       "layers' weights", "places of layers that come",
+                       "keys and values"},
+                      bars, "MiB");
+}
+
+static void write_html(const Options &options,
+                       const std::vector<Candidate> &all, const Candidate &best,
+                       const std::string &facts) {
+  std::vector<Point> points;
+  for (const Candidate &one : all)
+    if (one.refusal.empty())
+      points.push_back({double(one.sequences), one.tokens_per_second,
+                        sequences_text(one.sequences) + ": " +
+                            fixed_text(one.tokens_per_second, 2) + " tokens/s",
+                        &one == &best});
+  write_page(
+      options.html,
+      "batonc plan offload --model " + options.model + " --memory " +
+          options.memory,
+      {{"How many sequences share a step",
+        "The marked one makes most tokens a second, prompts included.",
+        scatter(points, "sequences", "tokens/s", Axes::logarithmic) +
+            html_table(rows_of(all, best))},
+       {"A layer of a step",
+        "While a layer computes, the next one comes: the longer of both "
+        "counts, "
+        "and each is slower beside the other.",
+        layers_picture(all)},
+       {"A step of " + sequences_text(best.sequences), "", step_picture(best)},
+       {"Memory and disk", "", memory_picture(all)},
+       {"How it is run", "",
+        "<pre>" + escaped(command_lines(options, best)) + "</pre>\n"},
+       {"Facts", facts, ""}});
 }
 
 static std::string to_text(const Options &options,
                            const std::vector<Candidate> &all,
                            const Candidate &best) {
   Table table({0, 1, 2, 3, 4, 5, 6});
-  table.add({"sequences", "weights in memory", "pages in memory", "in all",
-             "from disk, a step", "a step", "tokens/s", ""});
-  for (const Candidate &one : all) {
-    if (!one.refusal.empty()) {
-      table.add(
-          {std::to_string(one.sequences), "", "", "", "", "", "", one.refusal});
-      continue;
-    }
-    const OffloadForecast &forecast = one.forecast;
-    table.add(
-        {std::to_string(one.sequences), percent_text(forecast.shares.weights),
-         percent_text(forecast.shares.pages),
-         bytes_text(double(forecast.plan.memory)),
-         bytes_text(forecast.weights_read + forecast.pages_read),
-         fixed_text(forecast.step_seconds * 1e3, 1) + " ms",
-         fixed_text(one.tokens_per_second, 2), &one == &best ? "<-" : ""});
-  }
+  for (const std::vector<std::string> &row : rows_of(all, best))
+    table.add(row);
   return table.text(0) + "\n" + command_lines(options, best);
 }
 
 static void run(const Options &options) {
+  check_plan_file(options.out);
   const uint64_t limit = parse_memory_size("--memory", options.memory);
   const unsigned workers =
       options.workers ? unsigned(options.workers) : available_workers();
@@ -192,13 +391,15 @@ static void run(const Options &options) {
   if (options.device == "this-machine") {
     device = this_machine_cut(1, workers);
     if (machine.disk_rate == 0)
-      machine.disk_rate = measure_disk_rate(options.folder);
+      measure_disk(options.folder, workers, machine);
   } else {
     device = read_device(options.device);
     if (machine.disk_rate == 0)
       throw Error("--disk: " + options.device +
                   " does not say how fast its machine's disk is; give GB/s");
   }
+  if (machine.busy_disk_rate == 0)
+    machine.busy_disk_rate = machine.disk_rate;
   machine.memory_rate = device.bandwidth * device.stream_fraction;
   machine.operation_rate = device.matmul_rate * device.matmul_fraction;
 
@@ -210,6 +411,7 @@ static void run(const Options &options) {
                               ("baton-plan-" + std::to_string(getpid())));
   Progress progress("planning", options.quiet);
   std::vector<Candidate> all;
+  std::optional<double> process = options.process;
   for (uint64_t sequences : batches) {
     progress.update(all.size(), batches.size());
     Candidate one;
@@ -222,8 +424,11 @@ static void run(const Options &options) {
           scratch.path / "description");
       if (!described.metadata)
         throw Error(described.refusal);
-      one =
-          plan_one(options, *described.metadata, one, machine, workers, limit);
+      if (!process)
+        process = double(measure_process(options, flags_of(options, one),
+                                         workers, scratch.path));
+      one = plan_one(options, *described.metadata, one, machine, workers,
+                     uint64_t(*process), limit);
     } catch (const Error &error) {
       one.refusal = error.what();
     }
@@ -238,18 +443,27 @@ static void run(const Options &options) {
   Json json = {{"model", options.model},
                {"memory", limit},
                {"disk_rate", machine.disk_rate},
+               {"busy_disk_rate", machine.busy_disk_rate},
+               {"share_beside_disk", machine.share_beside_disk},
                {"memory_rate", machine.memory_rate},
                {"operation_rate", machine.operation_rate},
+               {"resident", *process},
                {"best", to_json(options, *best)},
                {"all", Json::array()}};
   for (const Candidate &one : all)
     json["all"].push_back(to_json(options, one));
-  if (!options.out.empty()) {
-    TemporaryFile file(options.out);
-    const std::string text = text_of(json);
-    file.write(text.data(), text.size(), 0);
-    file.publish();
-  }
+  if (!options.out.empty())
+    write_plan(options.out, options.model, planned_flags(options, *best), {},
+               best->forecast.step_seconds, double(best->forecast.plan.memory));
+  if (!options.html.empty())
+    write_html(
+        options, all, *best,
+        "The disk " + std::string(options.disk > 0 ? "as said" : "measured") +
+            " at " + fixed_text(machine.disk_rate / 1e9, 2) +
+            " GB/s, memory at " + fixed_text(machine.memory_rate / 1e9, 1) +
+            " GB/s, products at " +
+            fixed_text(machine.operation_rate / 1e9, 1) + " GFLOP/s. " +
+            device.source);
   print(options.json ? text_of(json) : to_text(options, all, *best));
 }
 
@@ -264,7 +478,8 @@ void plan::add_offload_command(CLI::App &app) {
       "  batonc plan offload --model ./llama --memory 8GiB --prompt 512 "
       "--generate 64\n"
       "  batonc plan offload --model ./llama --memory 8GiB --device "
-      "here.json --disk 2.5 --json");
+      "here.json --disk 2.5 -o plan.json\n"
+      "  batonc ./llama --plan=plan.json -o model     compile it");
   command->add_option("--model", options->model, "a checkpoint folder")
       ->required();
   command
@@ -300,14 +515,23 @@ void plan::add_offload_command(CLI::App &app) {
   command
       ->add_option("--process", options->process,
                    "bytes that the program has in memory before weights: its "
-                   "code, libraries and tokenizer")
-      ->capture_default_str();
+                   "code, libraries and tokenizer; without it such a program "
+                   "is compiled, and says it")
+      ->check(CLI::PositiveNumber);
   command->add_option("--workers", options->workers,
                       "of the program; one for each core without it");
   command->add_option("--dtype", options->dtype, "batonc's --dtype");
   command->add_option("--kv-type", options->kv_type, "batonc's --kv-type");
-  command->add_option("-o,--out", options->out,
-                      "write what --json prints to this file");
+  command
+      ->add_option("-o,--out", options->out,
+                   "a file for the best plan, too: batonc MODEL --plan=FILE "
+                   "compiles it, and its batch runs as was planned")
+      ->type_name("FILE");
+  command
+      ->add_option("--html", options->html,
+                   "a page with the parts of a layer's time, memory and disk, "
+                   "and other numbers of sequences, too")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->add_flag("--quiet", options->quiet, "no progress");
   command->callback([options] { run(*options); });

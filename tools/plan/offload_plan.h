@@ -26,8 +26,12 @@ namespace baton::plan {
 
 /// What a machine does in a second.
 struct OffloadMachine {
-  /// Bytes from the disk to memory, past the system's cache, and back.
-  double disk_rate = 0;
+  /// Bytes from the disk to memory, past the system's cache, and back: while
+  /// nothing computes, and while all workers do.
+  double disk_rate = 0, busy_disk_rate = 0;
+  /// Of what workers compute in a second, the part that they do while the disk
+  /// is read.
+  double share_beside_disk = 1;
   /// Bytes of memory that a step's tasks read, and operations of their
   /// products, as far as tasks reach these.
   double memory_rate = 0, operation_rate = 0;
@@ -57,6 +61,11 @@ struct OffloadShares {
   double layer_seconds = 0;
 };
 
+/// Seconds in which a layer computes for so long, were it alone, and so many
+/// bytes come or go: some while it computes, the others then.
+double overlapped_seconds(const OffloadMachine &machine, double computes,
+                          double bytes);
+
 /// The least seconds of a layer within `limit` bytes, by a linear program.
 /// Nothing if not even the least fits.
 std::optional<OffloadShares> best_shares(const OffloadStep &step,
@@ -76,17 +85,31 @@ struct OffloadForecast {
   OffloadPlan plan;
   /// A step in which each sequence gets a token.
   double step_seconds = 0;
+  /// Of each layer: seconds in which it computes; in which what has to be there
+  /// for the next one would come, if nothing computed; and what it takes.
+  struct Layer {
+    double computes = 0, weights = 0, pages_in = 0, pages_out = 0, seconds = 0;
+  };
+  std::vector<Layer> of_layers;
+  /// Until the first layer's keys and values are there.
+  double first_pages = 0;
   /// Bytes from the disk, and to it, in such a step.
   double weights_read = 0, pages_read = 0, pages_written = 0;
 };
+
+/// Seconds of a step with this placement, and what it moves.
+OffloadForecast forecast(const OffloadStep &step, const OffloadNeeds &needs,
+                         const OffloadMachine &machine, OffloadPlan plan);
 
 OffloadForecast forecast(const OffloadStep &step, const OffloadNeeds &needs,
                          const OffloadMachine &machine, uint64_t limit,
                          const OffloadShares &shares, const std::string &flag);
 
-/// Bytes that movers of a program read in a second from a file in `folder`,
-/// past the system's cache; the median of some windows.
-double measure_disk_rate(const std::string &folder);
+/// Rates of the disk of `folder`, as movers of a program read it past the
+/// system's cache, and of so many workers beside them. The median of some
+/// windows.
+void measure_disk(const std::string &folder, unsigned workers,
+                  OffloadMachine &machine);
 
 } // namespace baton::plan
 

@@ -45,7 +45,12 @@ Problem random_problem(std::mt19937 &random) {
   step.tail_seconds = between(0, 1e-2);
   step.layer_read = between(.1, 1) * double(needs.pages * needs.page_layer);
   step.layer_written = between(0, .3) * step.layer_read;
-  problem.machine.disk_rate = between(1e8, 4e9);
+  OffloadMachine &machine = problem.machine;
+  machine.disk_rate = between(1e8, 4e9);
+  // Both are slower beside one another, on some machines.
+  machine.share_beside_disk = random() % 2 ? 1 : between(.3, 1);
+  machine.busy_disk_rate =
+      machine.disk_rate * between(1 - machine.share_beside_disk, 1);
   return problem;
 }
 
@@ -82,6 +87,21 @@ TEST(OffloadPlan, SharesAreThoseOfTryingAll) {
   // Problems are of both kinds.
   EXPECT_GT(limited, 30);
   EXPECT_LT(limited, 200);
+}
+
+// Bytes that come while a layer computes, and those that it waits for.
+TEST(OffloadPlan, DiskAndWorkersShareAMachine) {
+  OffloadMachine machine;
+  machine.disk_rate = 1e9;
+  machine.busy_disk_rate = 5e8;
+  machine.share_beside_disk = .8;
+  EXPECT_DOUBLE_EQ(overlapped_seconds(machine, 1, 0), 1);
+  // Half a second of reading, in which .4 of computing are done.
+  EXPECT_DOUBLE_EQ(overlapped_seconds(machine, 1, 2.5e8), 1.1);
+  // Computing takes 1.25, in which 6.25e8 come.
+  EXPECT_DOUBLE_EQ(overlapped_seconds(machine, 1, 6.25e8), 1.25);
+  EXPECT_DOUBLE_EQ(overlapped_seconds(machine, 1, 1.625e9), 2.25);
+  EXPECT_DOUBLE_EQ(overlapped_seconds(machine, 0, 1e9), 1);
 }
 
 // Whole tensors and pages take what they may, and no more time than a layer
