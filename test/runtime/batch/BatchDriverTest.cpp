@@ -1031,7 +1031,7 @@ void expect_texts_as_alone(size_t count) {
 }
 
 TEST(BatchDriver, TextsAreWhatTheyAreAloneWhoeverComesAndGoes) {
-  expect_texts_as_alone(60);
+  expect_texts_as_alone(180);
 }
 TEST(BatchDriver, ThousandsOfTextsAreWhatTheyAreAlone) {
   expect_texts_as_alone(300);
