@@ -13,9 +13,11 @@ import argparse
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from xml.etree import ElementTree
 
 import programs
 from programs import QUICK, expect, in_memory, run
@@ -174,8 +176,12 @@ def test(arguments, scratch):
     # What batonc plan memory finds.
     planned = json.loads(run([arguments.batonc, "plan", "memory", path("model"), "--memory", least.replace(" ", ""),
                               "--batch", "1", "--seq", "32", "--workers", "2", "--dtype", "f32", "--offload-dir", scratch,
-                              "--json", "-o", path("chosen.json")]).stdout)
+                              "--json", "-o", path("chosen.json"), "--html", path("chosen.html")]).stdout)
     best = planned["best"]
+    with open(path("chosen.html")) as file:
+        pictures = [ElementTree.fromstring(picture) for picture in re.findall(r"<svg.*?</svg>", file.read(), re.S)]
+    moves = sum(element.tag.endswith("circle") for element in pictures[-1].iter())
+    expect(len(pictures) == 3 and moves == 2 * best["layers"], f"{len(pictures)} pictures, {moves} layers that come")
     run([arguments.batonc, path("model"), QUICK, "--quiet", f"--plan={path('chosen.json')}", "-o", path("chosen")])
     flags = [f"{flag}={value}" for flag, value in best["train"].items() if flag not in ("--batch", "--seq", "--workers")]
     foreseen = dry_run(*flags, program="chosen")

@@ -13,9 +13,11 @@
 #include "tools/plan/baton_costs.h"
 #include "tools/plan/describe.h"
 #include "tools/plan/memory_search.h"
+#include "tools/plan/page.h"
 #include "tools/plan/plan_file.h"
 #include "tools/plan/this_machine.h"
 
+#include <algorithm>
 #include <memory>
 
 #include <unistd.h>
@@ -27,7 +29,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 struct Options {
-  std::string model, dtype, optimizer, output, folder = ".", cap;
+  std::string model, dtype, optimizer, output, folder = ".", cap, html;
   uint64_t memory = 0, batch = 8, sequence = 0, workers = 0;
   uint32_t slots = 4;
   bool json = false;
@@ -61,7 +63,13 @@ private:
                       const std::string &recompute) const;
   [[noreturn]] void refuse() const;
   Json json_of(const MemoryPlan &plan) const;
+  std::string heading() const;
+  std::string facts() const;
   std::string text(const MemorySearchResult &result) const;
+  std::string times_picture(const MemorySearchResult &result) const;
+  std::string memory_picture(const MemorySearchResult &result) const;
+  std::string moves_picture(const MemoryPlan &plan) const;
+  void write_html(const MemorySearchResult &result) const;
   std::string commands(const MemoryPlan &plan) const;
 
   const Options &options;
@@ -212,21 +220,107 @@ std::string MemoryPlanner::text(const MemorySearchResult &result) const {
          fixed_text(plan->forward + plan->backward, 3),
          fixed_text(plan->update, 3)});
   }
+  return heading() + "\n\n" + table.text(0) + "\n" + commands(*result.best) +
+         "\n\n" + std::to_string(result.timed) + " of " +
+         std::to_string(result.all) +
+         " plans were timed; no other is faster\n" + facts() + "\n";
+}
+
+std::string MemoryPlanner::heading() const {
+  return options.model + ", " +
+         std::to_string(candidates.front().program.layers.layers()) +
+         " layers, under " + bytes_text(double(options.memory)) +
+         " in steps of " + std::to_string(options.batch) + " times " +
+         std::to_string(options.sequence) + " tokens";
+}
+
+std::string MemoryPlanner::facts() const {
   std::string rates =
       "Chunks come at " + fixed_text(wanted.rates.mapped / 1e9, 1) + " GB/s";
   if (wanted.rates.uncached > 0)
     rates += ", of which the disk reads " +
              percent_text(wanted.rates.uncached) + " at " +
              fixed_text(wanted.rates.disk / 1e9, 1) + " GB/s";
-  return options.model + ", " +
-         std::to_string(candidates.front().program.layers.layers()) +
-         " layers, under " + bytes_text(double(options.memory)) +
-         " in steps of " + std::to_string(options.batch) + " times " +
-         std::to_string(options.sequence) + " tokens\n\n" + table.text(0) +
-         "\n" + commands(*result.best) + "\n\n" + std::to_string(result.timed) +
-         " of " + std::to_string(result.all) +
-         " plans were timed; no other is faster\n" + rates +
-         ", measured now. " + device.source + "\n";
+  return rates + ", measured now. " + device.source;
+}
+
+std::string
+MemoryPlanner::times_picture(const MemorySearchResult &result) const {
+  std::vector<Bar> bars;
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (const std::optional<MemoryPlan> &plan = result.of_program[i])
+      bars.push_back(
+          {"recompute " + candidates[i].program.recompute,
+           {plan->computation, plan->forward, plan->backward, plan->update}});
+  return stacked_bars(
+      {"computation", "moves forward", "moves backward", "moves of updates"},
+      bars, "s");
+}
+
+std::string
+MemoryPlanner::memory_picture(const MemorySearchResult &result) const {
+  std::vector<std::string> parts = {"layers and states"};
+  for (const Candidate &candidate : candidates)
+    for (const auto &[what, bytes] : candidate.fixed)
+      if (std::find(parts.begin(), parts.end(), what) == parts.end())
+        parts.push_back(what);
+  std::vector<Bar> bars;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    const std::optional<MemoryPlan> &plan = result.of_program[i];
+    if (!plan)
+      continue;
+    Bar bar = {"recompute " + candidates[i].program.recompute,
+               std::vector<double>(parts.size())};
+    bar.parts[0] = double(plan->layer_bytes) / (1 << 20);
+    for (const auto &[what, bytes] : candidates[i].fixed)
+      bar.parts[std::find(parts.begin(), parts.end(), what) - parts.begin()] +=
+          double(bytes) / (1 << 20);
+    bars.push_back(bar);
+  }
+  return stacked_bars(parts, bars, "MiB");
+}
+
+/// What comes before each layer of a step computes, forward, then backward.
+std::string MemoryPlanner::moves_picture(const MemoryPlan &plan) const {
+  TieredLayers layers = candidates.at(plan.program).program.layers;
+  layers.set_slots(plan.slots);
+  const TieredLayers::Moved moved = layers.moved(plan.residence, workers);
+  std::vector<Point> points;
+  auto add = [&](uint32_t layer, uint64_t bytes, const char *direction) {
+    points.push_back({double(points.size()), double(bytes) / (1 << 20),
+                      "layer " + std::to_string(layer) + " " + direction +
+                          ": " + bytes_text(double(bytes))});
+  };
+  for (uint32_t layer = 0; layer < layers.layers(); ++layer)
+    add(layer, moved.forward[layer], "forward");
+  for (uint32_t layer = layers.layers(); layer-- > 0;)
+    add(layer, moved.backward[layer], "backward");
+  return scatter(points, "layers as they compute, forward, then backward",
+                 "MiB that come before", Axes::linear);
+}
+
+void MemoryPlanner::write_html(const MemorySearchResult &result) const {
+  const MemoryPlan &best = *result.best;
+  write_page(
+      options.html, "batonc plan memory " + options.model,
+      {{"A step's time",
+        heading() + ". The fastest plan of each mode of recomputing; of all, " +
+            std::to_string(result.all) + ", none is faster than recompute " +
+            candidates.at(best.program).program.recompute + ", with " +
+            fixed_text(best.seconds(), 3) + " s.",
+        times_picture(result)},
+       {"Memory", "At most, in the same plans.", memory_picture(result)},
+       {"What moves",
+        "Weights and gradients of the first " +
+            std::to_string(best.residence.persistent) +
+            " layers stay; saved values of the first " +
+            std::to_string(best.residence.swapped) +
+            " are in the file between the forward and the backward step. The "
+            "others take turns in " +
+            std::to_string(best.slots) + " slots.",
+        moves_picture(best)},
+       {"How it is run", "", "<pre>" + escaped(commands(best)) + "</pre>\n"},
+       {"Facts", facts(), ""}});
 }
 
 void MemoryPlanner::run() {
@@ -264,6 +358,8 @@ void MemoryPlanner::run() {
                compile_flags(candidates.at(best.program).program.recompute,
                              best.slots),
                train_flags(best), best.seconds(), double(bytes));
+  if (!options.html.empty())
+    write_html(result);
   if (!options.json) {
     baton::print(text(result));
     return;
@@ -339,6 +435,10 @@ void plan::add_memory_command(CLI::App &app) {
           "-o", options->output,
           "a file for the plan, too: batonc MODEL --plan=FILE compiles "
           "it")
+      ->type_name("FILE");
+  command
+      ->add_option("--html", options->html,
+                   "a page with pictures of times, memory and moves, too")
       ->type_name("FILE");
   command->add_flag("--json", options->json, "print JSON");
   command->callback([options] {
