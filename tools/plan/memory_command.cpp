@@ -262,7 +262,7 @@ MemoryPlanner::memory_picture(const MemorySearchResult &result) const {
   std::vector<std::string> parts = {"layers and states"};
   for (const Candidate &candidate : candidates)
     for (const auto &[what, bytes] : candidate.fixed)
-      if (std::find(parts.begin(), parts.end(), what) == parts.end())
+      if (bytes && std::find(parts.begin(), parts.end(), what) == parts.end())
         parts.push_back(what);
   std::vector<Bar> bars;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -273,8 +273,9 @@ MemoryPlanner::memory_picture(const MemorySearchResult &result) const {
                std::vector<double>(parts.size())};
     bar.parts[0] = double(plan->layer_bytes) / (1 << 20);
     for (const auto &[what, bytes] : candidates[i].fixed)
-      bar.parts[std::find(parts.begin(), parts.end(), what) - parts.begin()] +=
-          double(bytes) / (1 << 20);
+      if (bytes)
+        bar.parts[std::find(parts.begin(), parts.end(), what) -
+                  parts.begin()] += double(bytes) / (1 << 20);
     bars.push_back(bar);
   }
   return stacked_bars(parts, bars, "MiB");
