@@ -1,6 +1,7 @@
 """batonc plan train --framework=baton: the search, its forecasts, and programs made of its plans.
 
-The fastest plans are those of all splits, described one by one, also under a limit of memory.
+The fastest plans are those of all splits, described one by one, also under a limit of memory. An interrupted
+search has the best so far.
 Plans compile as they are written (batonc --plan), programs foresee the memory that the plan
 has, to the byte, and a step that is watched touches as many pages (--check-memory). The devices'
 facts are a file here: plans are the same on every machine.
@@ -13,6 +14,9 @@ second to describe.
 import argparse
 import json
 import os
+import signal
+import subprocess
+import time
 
 import programs
 from programs import QUICK, expect, run
@@ -154,6 +158,22 @@ def check_refusals(planner):
         planner.refuses(message, planner.command(model, *flags))
 
 
+def check_interrupted(planner):
+    """The best so far, whenever the search ends; where nothing is known yet it says so."""
+    command = planner.command(planner.folder, "--dtype", "bf16", "--workers", 1, "--devices", 12, "--global-batch", 48,
+                              "--top", 1000, "--json")
+    for seconds in (1, 2, 4, 8, 16, 32):
+        search = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(seconds)
+        search.send_signal(signal.SIGINT)
+        output, errors = search.communicate()
+        if search.returncode == 0:
+            break
+        expect(search.returncode == 1 and errors == "error: interrupted\n", [search.returncode, errors])
+    stopped = json.loads(output)
+    expect(not stopped["complete"] and stopped["plans"] and stopped["described"] < stopped["splits"], stopped)
+
+
 def test_more(planner):
     everything = planner.all_plans({
         "tensor": {1, 2}, "pipeline": {1, 2}, "data": {1, 2}, "zero": {0, 1, 2, 3},
@@ -177,6 +197,7 @@ def test_more(planner):
                                   "forecast": {"bytes_of_a_rank": first["memory"]["total"]}})
     planner.check_program("stages", first)
     check_touched(planner)
+    check_interrupted(planner)
     planner.refuses("the split that takes least",
                     planner.command(planner.folder, "--dtype", "bf16", "--workers", 1, *two, "--memory-gb", 1e-3))
 
