@@ -18,7 +18,7 @@ import sys
 import time
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TOKENS = ["--tokens", "1,2,3"]
@@ -42,7 +42,7 @@ class Fixture:
         run([sys.executable, tool, self.weights, "--hidden", 512, "--layers", 4])
         self.store = os.path.join(self.weights, ".baton")
         self.program = os.path.join(scratch, "program")
-        run([self.batonc, self.weights, "-o", self.program, "--quiet"])
+        run([self.batonc, self.weights, "-o", self.program, "--quiet", QUICK])
         self.expected = self.tokens("--no-cache")
 
     def generate(self, *flags, weights=None):

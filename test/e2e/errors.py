@@ -15,7 +15,7 @@ import struct
 import subprocess
 
 import programs
-from programs import Failure, expect
+from programs import QUICK, Failure, expect
 
 
 def edit_config(folder, **changes):
@@ -66,7 +66,7 @@ class Bench:
 
     def compiled(self, case):
         path = os.path.join(self.scratch, case + ".exe")
-        programs.run([self.batonc, os.path.join(self.golden, case), "-o", path, "--quiet"])
+        programs.run([self.batonc, os.path.join(self.golden, case), "-o", path, "--quiet", QUICK])
         return path
 
     def copy(self, case):

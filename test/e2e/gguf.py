@@ -20,7 +20,7 @@ import shutil
 import struct
 
 import programs
-from programs import Program, expect
+from programs import QUICK, Program, expect
 
 F32, F16, BF16 = 0, 1, 30
 TYPES = {"F32": (F32, 4), "F16": (F16, 2), "BF16": (BF16, 2), "Q8_0": (8, None), "MXFP4": (39, None)}
@@ -495,7 +495,7 @@ def test(arguments, scratch):
     if widths and config["model_type"] != "gpt_oss" and all(width % 32 == 0 for width in widths):
         test_quantised_experts(arguments, case, keys, tensors, path)
 
-    refused = programs.run([arguments.batonc, file, "--mode=train", "-o", path("trainer")], check=False)
+    refused = programs.run([arguments.batonc, file, "--mode=train", QUICK, "-o", path("trainer")], check=False)
     if refused.returncode == 0:
         refused = programs.run([path("trainer"), "train", "--weights", file, "--data", file, "--steps", 1,
                                 "--out", path("run")], check=False)

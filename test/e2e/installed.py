@@ -11,7 +11,7 @@ import re
 import shutil
 
 import programs
-from programs import expect, run
+from programs import QUICK, expect, run
 
 # For tools/test --changed: what is installed.
 INPUTS = ["test/golden/check.py", "build/bin/batonc", "build/bin/baton-opt", "build/bin/diff-run"]
@@ -48,7 +48,7 @@ def test(arguments, scratch):
 
     for sanitizer in ("thread", "address"):
         run([batonc, arguments.folder, "-o", "program-" + sanitizer, "--quiet",
-             f"--sanitize={sanitizer}"], cwd=path("work"))
+             f"--sanitize={sanitizer}", QUICK], cwd=path("work"))
 
     shutil.rmtree(path("moved"))
     libraries = needed(path("work/program"))

@@ -23,7 +23,7 @@ import shutil
 import programs
 from data_parallel import LENGTH, Trainer, compare, same
 from pipeline_parallel import BATCH, MICROBATCHES, SCHEDULES, STEPS, mpi_results
-from programs import expect, run
+from programs import QUICK, expect, run
 from training import read_tensors, write_tokens
 
 
@@ -67,7 +67,7 @@ def changed(arguments, scratch):
         json.dump(config, file)
     write_tokens(os.path.join(scratch, "some.u16"), range(64))
     trainer, out = os.path.join(scratch, "shape-trainer"), os.path.join(scratch, "shaped")
-    run([arguments.batonc, model, "--mode=train", "--dtype=f32", "--quiet", "-o", trainer])
+    run([arguments.batonc, model, "--mode=train", "--dtype=f32", "--quiet", QUICK, "-o", trainer])
     run([trainer, "train", "--init-seed", 3, "--model", model, "--data", os.path.join(scratch, "some.u16"),
          "--validation-fraction", 0, "--seq", 8, "--batch", 1, "--steps", 1, "--lr", 1e-30, "--out", out, "--quiet"])
     return os.path.join(out, "step-1")

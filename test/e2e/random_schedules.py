@@ -13,7 +13,7 @@ import os
 import random
 
 import programs
-from programs import Program, expect, run
+from programs import QUICK, Program, expect, run
 
 # Patterns that fit some names in any family, from narrow to all.
 PATTERNS = ["*", "layers.*", "layers.self_attn.*", "layers.mlp.*", "*_rope", "*_state",
@@ -129,7 +129,7 @@ def test(arguments, scratch):
         # Every eighth is watched by the thread sanitizer, which needs longer.
         watched = number % 8 == 0
         command = [arguments.batonc, folder, f"--schedule={path('schedule.mlir')}", "-o",
-                   path("program"), "--quiet"] + (["--sanitize=thread"] if watched else [])
+                   path("program"), "--quiet", QUICK] + (["--sanitize=thread"] if watched else [])
         result = run(command, check=False)
         if result.returncode:
             expect(result.returncode == 1 and result.stderr.count("\n") == 1

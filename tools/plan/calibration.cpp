@@ -27,9 +27,8 @@ struct Local {
 };
 } // namespace
 
-static Local
-local_at(const std::function<double(const Slowness &)> &predict,
-         const Logarithms &at) {
+static Local local_at(const std::function<double(const Slowness &)> &predict,
+                      const Logarithms &at) {
   Local local{std::log(predict(exponential(at))), {}};
   for (size_t which = 0; which < at.size(); ++which) {
     Logarithms beside = at;

@@ -19,8 +19,8 @@ namespace baton::plan {
 Slowness calibrate(const std::function<double(const Slowness &)> &predict,
                    double uncertainty, double seconds);
 
-/// How surprising `seconds` are before calibration, by the same deviations: minus
-/// twice the logarithm of their density, but for a constant.
+/// How surprising `seconds` are before calibration, by the same deviations:
+/// minus twice the logarithm of their density, but for a constant.
 double surprise(const std::function<double(const Slowness &)> &predict,
                 double uncertainty, double seconds);
 

@@ -10,8 +10,8 @@
 using namespace baton;
 using namespace baton::plan;
 
-/// Before a row is looked at, the first machine is so much likelier: minus twice
-/// the logarithm of a ratio.
+/// Before a row is looked at, the first machine is so much likelier: minus
+/// twice the logarithm of a ratio.
 static constexpr double first_is_likelier = 12;
 /// Of what a framework allocates, as a logarithm.
 static constexpr double memory_deviation = .05;
@@ -95,8 +95,7 @@ const Machine &plan::likeliest(const std::vector<Machine> &machines,
         },
         device.uncertainty, seconds);
     if (row.memory_error)
-      found +=
-          std::pow(std::log1p(*row.memory_error) / memory_deviation, 2);
+      found += std::pow(std::log1p(*row.memory_error) / memory_deviation, 2);
     found += judgement.too_large * first_is_likelier;
     if (&machine != &machines[0])
       found += first_is_likelier;

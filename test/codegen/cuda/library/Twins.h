@@ -10,8 +10,8 @@
 //   });
 //
 // calls that with the CPU's body, and with the CUDA body in blocks of several
-// sizes, each in a schedule, and expects the same bits in what is returned, gaps
-// between rows included.
+// sizes, each in a schedule, and expects the same bits in what is returned,
+// gaps between rows included.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +68,8 @@ template <typename... Parameters> struct Twin<void(Parameters...)> {
     for (auto [threads, seed] : twin_blocks()) {
       SCOPED_TRACE(std::to_string(threads) + " threads, seed " +
                    std::to_string(seed));
-      auto in_block = [&, threads = threads,
-                       seed = seed](std::type_identity_t<Parameters>... arguments) {
+      auto in_block = [&, threads = threads, seed = seed](
+                          std::type_identity_t<Parameters>... arguments) {
         run_emulated({threads, seed}, emulated,
                      std::tuple<Parameters...>(arguments...));
       };
