@@ -129,9 +129,9 @@ static std::string to_text(const Options &options, const Device &device,
     text += "left out: " + skipped + "\n";
   text += "\n" + device.source + "\n" + framework.source + "\n";
   if (options.device == "auto" || options.framework == "auto")
-    text += "Of the machines that --device and --framework leave, row " +
-            std::to_string(options.calibrate) +
-            " is the likeliest with these.\n";
+    text += "Row " + std::to_string(options.calibrate) +
+            " is the likeliest with this device and framework, among those "
+            "that the flags leave.\n";
   text += "recompute: " + std::string(name(judgement.recompute)) + ". Row " +
           std::to_string(options.calibrate) + " says that devices are " +
           fixed_text(judgement.slowness.device, 3) + ", hosts " +
