@@ -164,9 +164,11 @@ def test(arguments, scratch):
     found, summary, resident = batch("planned-run", "--workers", "2", program="planned")
     memory = summary["memory"]
     expect(found == expected and resident <= limit * MIB, f"as planned: {resident / MIB:.1f} MiB: {memory}")
-    # Whole tensors move, of 3 MiB at most: a process that is larger by a page may send one more away.
-    expect(memory["limit"] == limit * MIB and memory["pages_in_memory"] == best["pages_in_memory"] and
-           abs(memory["moved_weights"] - best["moved_weights"]) <= 3 * MIB, [memory, best])
+    expect(memory["limit"] == limit * MIB and memory["pages_in_memory"] == best["pages_in_memory"], [memory, best])
+    # What moves is the plan's to the byte where the process is; one that is larger by a page may send one
+    # more piece away, the largest of which (gate and up) has 3 MiB.
+    largest = 0 if memory["process"] == best["process"] else 3 * MIB
+    expect(abs(memory["moved_weights"] - best["moved_weights"]) <= largest, [memory, best])
     print(f"as planned: {resident / MIB:.1f} MiB, {best['planned'] / MIB:.1f} planned; the process "
           f"{planned['resident'] / MIB:.1f}, said {dry['resident'] / MIB:.1f}")
     # The user's flag is another plan.

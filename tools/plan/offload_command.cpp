@@ -184,8 +184,8 @@ static std::string command_lines(const Options &options, const Candidate &one) {
 }
 
 /// Bytes that such a program has in memory before it loads weights, as it says
-/// itself: its code, libraries and tokenizer. Its code is compiled faster than
-/// usual, and hardly smaller.
+/// itself: its code, libraries and tokenizer. Compiled quickly, as it is not
+/// kept.
 static uint64_t measure_process(const Options &options, const Flags &flags,
                                 unsigned workers,
                                 const std::filesystem::path &folder) {
@@ -361,8 +361,7 @@ static void write_html(const Options &options,
             html_table(rows_of(all, best))},
        {"A layer of a step",
         "While a layer computes, the next one comes: the longer of both "
-        "counts, "
-        "and each is slower beside the other.",
+        "counts, and each is slower beside the other.",
         layers_picture(all)},
        {"A step of " + sequences_text(best.sequences), "", step_picture(best)},
        {"Memory and disk", "", memory_picture(all)},
