@@ -2,8 +2,12 @@
 
 #include "compiler/Diagnostics.h"
 
+#include "runtime/weights/message.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OperationSupport.h"
 
 using namespace baton::compiler;
 
@@ -21,8 +25,24 @@ std::string baton::compiler::describe(mlir::Location location) {
   return "";
 }
 
+/// Where MLIR says that there is no such op: the one of its dialect that was
+/// meant, if one is near.
+static std::string nearestOp(mlir::MLIRContext *context, llvm::StringRef what) {
+  for (llvm::StringRef before : {"custom op '", "unregistered operation '"}) {
+    if (!what.contains(before))
+      continue;
+    const llvm::StringRef wanted = what.split(before).second.split('\'').first;
+    std::vector<std::string> names;
+    for (mlir::RegisteredOperationName op : context->getRegisteredOperations())
+      if (op.getDialectNamespace() == wanted.split('.').first)
+        names.push_back(op.getStringRef().str());
+    return baton::nearest_text(wanted.str(), names);
+  }
+  return "";
+}
+
 Diagnostics::Diagnostics(mlir::MLIRContext *context)
-    : handler(context, [this](mlir::Diagnostic &diagnostic) {
+    : handler(context, [this, context](mlir::Diagnostic &diagnostic) {
         std::string at = describe(diagnostic.getLocation());
         std::string what = diagnostic.str();
         std::replace(what.begin(), what.end(), '\n', ' ');
@@ -30,7 +50,8 @@ Diagnostics::Diagnostics(mlir::MLIRContext *context)
           kept.push_back({at, what});
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error &&
             text.empty())
-          text = at + (at.empty() ? "" : ": ") + what;
+          text =
+              at + (at.empty() ? "" : ": ") + what + nearestOp(context, what);
         return mlir::success();
       }) {}
 

@@ -3,6 +3,7 @@
 #include "compiler/Options.h"
 
 #include "compiler/Installation.h"
+#include "runtime/weights/message.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -30,6 +31,7 @@ Error baton::compiler::findOptimizer(CompileOptions &options,
   else
     return createStringError("--optimizer=" + name + " is unknown; there is " +
                              llvm::join(known, ", ") +
-                             ", and FILE.mlir of rules and groups");
+                             ", and FILE.mlir of rules and groups" +
+                             baton::nearest_text(name.str(), known));
   return Error::success();
 }

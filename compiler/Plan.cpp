@@ -13,10 +13,8 @@
 #include "models/Importer.h"
 
 #include "mlir/Dialect/Transform/IR/TransformDialect.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace baton;
 using namespace baton::compiler;
@@ -35,20 +33,10 @@ parseFile(mlir::MLIRContext &context, const CompileOptions &options,
     return createStringError("--activations: the types of " + options.model +
                              " are written in it, inputs = i8 and inputs bf16 "
                              "among them; leave the flag out");
-  llvm::SourceMgr sources;
-  auto buffer = readSourceFile(options.model);
-  if (!buffer)
-    return buffer.takeError();
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module) {
-    // An op that has a name in the file is known by it, and not by its line.
-    std::string what =
-        llvm::toString(diagnostics.take(options.model + ": cannot be parsed"));
-    if (!llvm::StringRef(what).starts_with(options.model + ":"))
-      what = options.model + ": " + what;
-    return createStringError(what);
-  }
+  auto parsed = parseSourceFile(options.model, context, diagnostics);
+  if (!parsed)
+    return parsed.takeError();
+  mlir::OwningOpRef<mlir::ModuleOp> module = std::move(*parsed);
   auto count = [](auto ops) { return std::distance(ops.begin(), ops.end()); };
   size_t models = count(module->getOps<model::ProgramOp>());
   size_t plans = count(module->getOps<event::ProgramOp>());
@@ -188,15 +176,11 @@ static Error addOptimizer(mlir::ModuleOp module, const CompileOptions &options,
   if (own)
     return createStringError("--optimizer: " + options.model +
                              " has groups of its own; leave the flag out");
-  auto buffer = readSourceFile(options.optimizerFile);
-  if (!buffer)
-    return buffer.takeError();
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  auto rules =
-      mlir::parseSourceFile<mlir::ModuleOp>(sources, module.getContext());
-  if (!rules)
-    return diagnostics.take(options.optimizerFile + ": cannot be parsed");
+  auto parsed =
+      parseSourceFile(options.optimizerFile, *module.getContext(), diagnostics);
+  if (!parsed)
+    return parsed.takeError();
+  mlir::OwningOpRef<mlir::ModuleOp> rules = std::move(*parsed);
   if (rules->getBody()->empty() || rules->getOps<update::GroupOp>().empty())
     return createStringError(options.optimizerFile + ": has no update.group");
   mlir::Block *body = module.getBody();

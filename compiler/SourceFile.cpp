@@ -2,7 +2,12 @@
 
 #include "compiler/SourceFile.h"
 
+#include "runtime/weights/message.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/SourceMgr.h"
 
 using namespace baton;
 using llvm::createStringError;
@@ -52,4 +57,50 @@ compiler::readSourceFile(const std::string &path) {
                              ": nests more than " +
                              std::to_string(kDeepestNesting) + " levels deep");
   return std::move(*buffer);
+}
+
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+compiler::parseSourceFile(const std::string &path, mlir::MLIRContext &context,
+                          Diagnostics &diagnostics) {
+  auto buffer = readSourceFile(path);
+  if (!buffer)
+    return buffer.takeError();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  if (module && mlir::succeeded(refuseUnknownAttributes(*module)))
+    return module;
+  // An op that has a name in the file is known by it, and not by its line.
+  std::string what =
+      llvm::toString(diagnostics.take(path + ": cannot be parsed"));
+  if (!llvm::StringRef(what).starts_with(path + ":"))
+    what = path + ": " + what;
+  return createStringError(what);
+}
+
+static bool isOwn(mlir::Operation *op) {
+  const llvm::StringRef name = op->getName().getStringRef();
+  return llvm::is_contained({"model", "update", "dist", "event"},
+                            name.split('.').first) ||
+         name.starts_with("transform.baton.");
+}
+
+mlir::LogicalResult compiler::refuseUnknownAttributes(mlir::Operation *root) {
+  const mlir::WalkResult result = root->walk([](mlir::Operation *op) {
+    if (!isOwn(op))
+      return mlir::WalkResult::advance();
+    for (mlir::NamedAttribute attribute : op->getDiscardableAttrs()) {
+      const llvm::StringRef name = attribute.getName();
+      if (name.contains('.'))
+        continue;
+      std::vector<std::string> known;
+      for (mlir::StringAttr each : op->getName().getAttributeNames())
+        known.push_back(each.str());
+      op->emitOpError() << "has no attribute '" << name << "'"
+                        << nearest_text(name.str(), known);
+      return mlir::WalkResult::interrupt();
+    }
+    return mlir::WalkResult::advance();
+  });
+  return mlir::failure(result.wasInterrupted());
 }

@@ -2,6 +2,9 @@
 
 #include "compiler/TargetDescription.h"
 
+#include "runtime/weights/message.h"
+
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <nlohmann/json.hpp>
@@ -99,9 +102,9 @@ static Expected<TargetDescription> describe(const nlohmann::json &json,
 /// The entries of an architecture take the place of the file's.
 static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
                         const std::string &path) {
-  std::string names;
+  std::vector<std::string> names;
   for (const auto &[name, entries] : json["architectures"].items()) {
-    names += (names.empty() ? "" : ", ") + name;
+    names.push_back(name);
     if (name != architecture)
       continue;
     if (!entries.is_object())
@@ -110,7 +113,9 @@ static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
     return Error::success();
   }
   return createStringError("architecture '" + architecture +
-                           "' is unknown; there is " + names + " in " + path);
+                           "' is unknown; there is " + llvm::join(names, ", ") +
+                           " in " + path +
+                           baton::nearest_text(architecture.str(), names));
 }
 
 Expected<std::vector<TargetDescription>>

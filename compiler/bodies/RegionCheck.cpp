@@ -105,6 +105,8 @@ private:
            text(places[element.argument].memory.indexOf(element.number));
   }
   std::string stated(size_t argument, bool write) const;
+  /// "@x[0..16, 0..4], @y[...]", of all arguments.
+  std::string statedBoxes() const;
   void fault(const char *kind, const std::string &what) {
     faults.try_emplace(kind, what + "; task " + text(task) + " with " +
                                  body.text(*shape));
@@ -190,6 +192,14 @@ std::string Check::stated(size_t argument, bool write) const {
         (boxes.empty() ? "" : " and ") +
         Body::cut(access, task, shape->step, shape->extents[argument]).text();
   return boxes.empty() ? "nothing of it" : boxes;
+}
+
+std::string Check::statedBoxes() const {
+  std::string all;
+  for (auto [argument, extents] : llvm::zip(body.arguments, shape->extents))
+    all += (all.empty() ? "@" : ", @") + argument.name +
+           Body::cut(argument.first, task, shape->step, extents).text();
+  return all;
 }
 
 void Check::callTask() {
@@ -308,7 +318,8 @@ void Check::findOutsideReads(const Results &first, Variation variation) {
 
 void Check::run(ArrayRef<int64_t> which) {
   task = Index(which);
-  say("task " + text(task) + " with " + body.text(*shape));
+  say("states to touch " + statedBoxes() + "; task " + text(task) + " with " +
+      body.text(*shape));
   ++tasks;
   for (Place &place : places)
     place.state(body, task, shape->step);

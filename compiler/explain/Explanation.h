@@ -73,7 +73,7 @@ struct Explanation {
   std::vector<PhaseExplanation> phases;
   std::vector<StepExplanation> steps;
   MemoryUse memory;
-  /// Remarks of passes about ops that are no phase now.
+  /// Remarks of passes about what is no phase now.
   std::vector<compiler::Remark> remarks;
   /// Where measured times come from; empty without any.
   std::string measuredFrom;

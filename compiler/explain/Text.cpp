@@ -269,7 +269,7 @@ std::string explain::explanationText(const Explanation &explanation) {
   for (size_t index = 0; index < explanation.phases.size(); ++index)
     text += reasonsText(explanation, index);
   if (!explanation.remarks.empty()) {
-    text += "\nremarks about ops that are no phase now\n";
+    text += "\nremarks about what is no phase now\n";
     for (const compiler::Remark &remark : explanation.remarks)
       text += paragraph("  " + remark.at + ":", remark.text, 4);
   }

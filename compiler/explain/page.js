@@ -556,7 +556,7 @@ function remarks() {
   if (!data.remarks.length) return null;
   return element("section", { id: "remarks" },
     element("h2", {}, "Remarks"),
-    element("p", { class: "hint" }, "What passes said of ops that are no phase now."),
+    element("p", { class: "hint" }, "What passes said of what is no phase now."),
     element("table", {}, element("tbody", {}, ...data.remarks.map(remark =>
       element("tr", {}, element("td", {}, element("code", {}, remark.at)),
         element("td", { style: "text-align:left;white-space:normal" }, remark.text))))));

@@ -3,13 +3,17 @@
 #include "compiler/schedule/Schedule.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "compiler/SourceFile.h"
 #include "compiler/schedule/Alternatives.h"
 #include "compiler/schedule/ScheduleOps.h"
+#include "dialects/Model/Model.h"
+#include "runtime/weights/message.h"
 
 #include "mlir/Dialect/Transform/IR/TransformOps.h"
 #include "mlir/Dialect/Transform/Transforms/TransformInterpreterUtils.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -213,6 +217,25 @@ static LogicalResult checkOps(ModuleOp schedule) {
   return failure(result.wasInterrupted());
 }
 
+static const StringRef kSequences[] = {"model", "plan", "few_rows_model",
+                                       "few_rows_plan"};
+
+/// Others would have no effect.
+static LogicalResult checkSequences(ModuleOp schedule) {
+  for (auto op : schedule.getOps<transform::NamedSequenceOp>()) {
+    if (llvm::is_contained(kSequences, op.getSymName()))
+      continue;
+    std::vector<std::string> names;
+    for (StringRef sequence : kSequences)
+      names.push_back(sequence.str());
+    return op.emitError() << "@" << op.getSymName()
+                          << " is run by nobody: there is @"
+                          << llvm::join(names, ", @")
+                          << nearest_text(op.getSymName().str(), names, "@");
+  }
+  return success();
+}
+
 static LogicalResult checkDecided(ModuleOp schedule) {
   WalkResult result = schedule.walk([](Operation *op) {
     if (!schedule::hasAlternatives(op))
@@ -229,11 +252,11 @@ OwningOpRef<ModuleOp> schedule::parseOpen(MLIRContext *context, StringRef text,
   // Nested sequences would take for ever to verify.
   ParserConfig config(context, /*verifyAfterParse=*/false);
   auto module = parseSourceString<ModuleOp>(text, config, name);
-  if (!module || failed(checkOps(*module)) || failed(verify(*module)))
+  if (!module || failed(checkOps(*module)) || failed(verify(*module)) ||
+      failed(compiler::refuseUnknownAttributes(*module)) ||
+      failed(checkSequences(*module)))
     return {};
-  const StringRef sequences[] = {"model", "plan", "few_rows_model",
-                                 "few_rows_plan"};
-  if (llvm::none_of(sequences, [&](StringRef sequence) {
+  if (llvm::none_of(kSequences, [&](StringRef sequence) {
         return bool(sequenceOf(*module, sequence));
       })) {
     emitError(module->getLoc())
@@ -241,7 +264,7 @@ OwningOpRef<ModuleOp> schedule::parseOpen(MLIRContext *context, StringRef text,
            "nor @plan";
     return {};
   }
-  for (StringRef sequence : sequences)
+  for (StringRef sequence : kSequences)
     if (auto op = sequenceOf(*module, sequence))
       if (op.getFunctionType().getNumInputs() != 1 ||
           op.getFunctionType().getNumResults() != 0 || op.isExternal()) {
@@ -262,7 +285,7 @@ static OwningOpRef<ModuleOp> parseOne(MLIRContext *context, StringRef text,
 
 /// What a schedule decides about a program holds for that of few rows, too,
 /// unless it has a sequence of its own: both compute the same ops. Only sizes
-/// of tiles do not: those of many rows would leave one row without parallelism.
+/// of tiles do not, which their ops say.
 static void decideForFewRows(ModuleOp schedule) {
   for (StringRef kind : {"model", "plan"}) {
     auto decided = sequenceOf(schedule, kind);
@@ -271,7 +294,7 @@ static void decideForFewRows(ModuleOp schedule) {
       continue;
     auto few = decided.clone();
     few.setSymName(name);
-    few.walk([](transform::TileOp tile) { tile.erase(); });
+    few.walk([](transform::TileOp tile) { tile.setManyRows(true); });
     schedule.push_back(few);
   }
 }
@@ -297,8 +320,11 @@ struct ApplySchedule
     : public PassWrapper<ApplySchedule, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApplySchedule)
 
-  ApplySchedule(transform::NamedSequenceOp sequence, bool trains)
-      : sequence(sequence), trains(trains) {}
+  /// `bodies` has what bodies of the user's compute in the programs before, if
+  /// this one is to be compared with them; it outlives the pass.
+  ApplySchedule(transform::NamedSequenceOp sequence, bool trains,
+                std::vector<schedule::OwnBodies> *bodies)
+      : sequence(sequence), trains(trains), bodies(bodies) {}
 
   StringRef getArgument() const override { return "apply-schedule"; }
   StringRef getDescription() const override {
@@ -313,13 +339,52 @@ struct ApplySchedule
                               UnitAttr::get(&getContext()));
     if (failed(transform::applyTransformNamedSequence(getOperation(), sequence,
                                                       ModuleOp(), options)) ||
-        failed(verify(getOperation())))
+        failed(verify(getOperation())) || failed(compareBodies()))
       signalPassFailure();
     getOperation()->removeAttr(schedule::kTrainsAttribute);
   }
 
+private:
+  /// Programs of one executable are of one model: where a body computes ops in
+  /// one of them, one does in the others, too.
+  LogicalResult compareBodies() {
+    if (!bodies)
+      return success();
+    schedule::OwnBodies own;
+    for (const schedule::Matchable &each : schedule::matchables(getOperation()))
+      if (isa<model::CustomOp>(each.op))
+        own.emplace_back(each.names.begin(), each.names.end());
+    for (const schedule::OwnBodies &before : *bodies)
+      if (failed(expectIn(own, before, "few")) ||
+          failed(expectIn(before, own, "many")))
+        return failure();
+    bodies->push_back(std::move(own));
+    return success();
+  }
+
+  /// Fails if nothing of what some body computes is computed by one in `all`.
+  LogicalResult expectIn(const schedule::OwnBodies &some,
+                         const schedule::OwnBodies &all, StringRef rows) {
+    for (const std::set<std::string> &names : some) {
+      auto meets = [&](const std::set<std::string> &others) {
+        return llvm::any_of(names, [&](const std::string &name) {
+          return others.count(name) > 0;
+        });
+      };
+      if (llvm::none_of(all, meets))
+        return sequence.emitError()
+               << "a body computes '" << *names.begin() << "' in steps of "
+               << rows
+               << " rows only, so that prompts and decoding would be of two "
+                  "models; 'replace' it in @model and in @few_rows_model, or "
+                  "leave @few_rows_model out, which then does what @model does";
+    }
+    return success();
+  }
+
   transform::NamedSequenceOp sequence;
   bool trains;
+  std::vector<schedule::OwnBodies> *bodies;
 };
 } // namespace
 
@@ -330,8 +395,9 @@ std::unique_ptr<Pass> schedule::Schedule::createPass(StringRef kind,
   transform::NamedSequenceOp op;
   if (given)
     op = sequenceOf(*given, sequence);
-  return std::make_unique<ApplySchedule>(op ? op : sequenceOf(*usual, sequence),
-                                         trains);
+  return std::make_unique<ApplySchedule>(
+      op ? op : sequenceOf(*usual, sequence), trains,
+      kind == "model" ? bodies.get() : nullptr);
 }
 
 bool schedule::Schedule::isGiven(StringRef sequence) const {

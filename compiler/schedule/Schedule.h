@@ -20,8 +20,10 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Support/LogicalResult.h"
 
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace baton::schedule {
 
@@ -47,6 +49,9 @@ mlir::OwningOpRef<mlir::ModuleOp> parseOpen(mlir::MLIRContext *context,
                                             llvm::StringRef text,
                                             llvm::StringRef name);
 
+/// The names of the ops that each task body of the user's computes.
+using OwnBodies = std::vector<std::set<std::string>>;
+
 /// What decides about a compilation: the default schedule, or the sequences of
 /// another one in its place.
 class Schedule {
@@ -61,6 +66,8 @@ public:
 
   /// A pass that runs a sequence, "model" or "plan", of one of an executable's
   /// programs on a module, which `trains` or decodes. The schedule outlives it.
+  /// Passes of "model" fail where one program has ops by a body, and another
+  /// one that was made before has not.
   std::unique_ptr<mlir::Pass> createPass(llvm::StringRef sequence,
                                          size_t program = 0,
                                          bool trains = false) const;
@@ -70,6 +77,9 @@ public:
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> usual, given;
+  /// Of the programs so far.
+  std::unique_ptr<std::vector<OwnBodies>> bodies =
+      std::make_unique<std::vector<OwnBodies>>();
 };
 
 } // namespace baton::schedule

@@ -7,6 +7,7 @@
 #include "passes/fusion/Rewrites.h"
 #include "passes/plan/PlanRewrites.h"
 #include "passes/tiling/Tiler.h"
+#include "runtime/weights/message.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/MapVector.h"
@@ -277,14 +278,24 @@ static llvm::Expected<llvm::GlobPattern> patternOf(StringRef text) {
   return llvm::GlobPattern::create(text, /*MaxSubPatterns=*/64);
 }
 
+/// The kinds of ops that a schedule can name.
+static std::vector<std::string> kindsIn(MLIRContext *context) {
+  std::vector<std::string> kinds = {"event.phase"};
+  for (RegisteredOperationName op : context->getRegisteredOperations())
+    if (op.getDialectNamespace() == "model")
+      kinds.push_back(op.getStringRef().str());
+  return kinds;
+}
+
 LogicalResult MatchOp::verify() {
   if (ArrayAttr kinds = getKindsAttr())
     for (auto kind : kinds.getAsRange<StringAttr>())
       if (kind != "event.phase" &&
           (!kind.getValue().starts_with("model.") ||
            !RegisteredOperationName::lookup(kind.getValue(), getContext())))
-        return emitOpError() << kind << " is no op of the model dialect and "
-                             << "not event.phase";
+        return emitOpError()
+               << kind << " is no op of the model dialect and not event.phase"
+               << nearest_text(kind.str(), kindsIn(getContext()));
   if (std::optional<StringRef> named = getNamed()) {
     auto pattern = patternOf(*named);
     if (!pattern)
@@ -556,6 +567,13 @@ LogicalResult TileOp::verify() {
 
 DiagnosedSilenceableFailure
 TileOp::apply(TransformRewriter &, TransformResults &, TransformState &state) {
+  // These would leave one row without parallelism.
+  if (getManyRows()) {
+    mlir::emitRemark(getLoc())
+        << "sizes tiles of steps of many rows only: those of few have the "
+           "target's sizes, or those of a @few_rows_model";
+    return DiagnosedSilenceableFailure::success();
+  }
   for (Operation *op : state.getPayloadOps(getOps())) {
     if (!isa<model::ModelDialect>(op->getDialect()))
       return emitDefiniteFailure()
@@ -720,6 +738,13 @@ static LogicalResult copyBody(Operation *schedule, FlatSymbolRefAttr name,
   return success();
 }
 
+static std::vector<std::string> bodiesBeside(Operation *op) {
+  std::vector<std::string> names;
+  for (auto body : op->getParentOfType<ModuleOp>().getOps<event::BodyOp>())
+    names.push_back(body.getSymName().str());
+  return names;
+}
+
 DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
                                              TransformResults &results,
                                              TransformState &state) {
@@ -730,7 +755,8 @@ DiagnosedSilenceableFailure ReplaceOp::apply(TransformRewriter &rewriter,
     if (!SymbolTable::lookupNearestSymbolFrom<event::BodyOp>(getOperation(),
                                                              name))
       return emitDefiniteFailure()
-             << "there is no event.body " << name << " in the schedule";
+             << "there is no event.body " << name << " in the schedule"
+             << nearest_text(name.getValue().str(), bodiesBeside(*this), "@");
   llvm::MapVector<Block *, SmallVector<Operation *>> byBlock;
   for (Operation *op : state.getPayloadOps(getOps())) {
     if (!becomesTasks(op) && !tasks::isViewOp(op))
@@ -845,7 +871,8 @@ LogicalResult DistributeOp::verify() {
       return "";
     return ("'" + map.getValue() +
             "' is no worker map: there is blocked, cyclic, by_work")
-        .str();
+               .str() +
+           nearest_text(map.str(), {"blocked", "cyclic", "by_work"});
   });
 }
 
@@ -880,7 +907,8 @@ LogicalResult EventsOp::verify() {
           return "";
         return ("'" + granularity.getValue() +
                 "' is no granularity: there is per_tile, per_phase")
-            .str();
+                   .str() +
+               nearest_text(granularity.str(), {"per_tile", "per_phase"});
       });
 }
 

@@ -152,7 +152,8 @@ def Schedule_TileOp : Schedule_Op<"tile"> {
       them; positions may be given for `model.attention`
   }];
   let arguments = (ins Transform_AnyOpType:$ops, DenseI64ArrayAttr:$sizes,
-                       OptionalAttr<ArrayAttr>:$alternatives, UnitAttr:$optional);
+                       OptionalAttr<ArrayAttr>:$alternatives, UnitAttr:$optional,
+                       UnitAttr:$manyRows);
   let assemblyFormat = [{
     $ops custom<Alternatives>($sizes, $alternatives) (`optional` $optional^)? attr-dict
   }];

@@ -4,6 +4,7 @@
 
 #include "compiler/targets/cpu/CpuTarget.h"
 #include "compiler/targets/cuda/CudaTarget.h"
+#include "runtime/weights/message.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -38,10 +39,13 @@ Expected<const compiler::Target &> compiler::findTarget(llvm::StringRef name) {
   for (const std::unique_ptr<Target> &target : allTargets()) {
     if (target->answersTo(name))
       return *target;
-    examples.push_back(target->examples());
+    const std::string own = target->examples();
+    for (llvm::StringRef example : llvm::split(own, ", "))
+      examples.push_back(example.str());
   }
   return createStringError("--target=" + name + " is unknown; there is " +
-                           llvm::join(examples, ", "));
+                           llvm::join(examples, ", ") +
+                           nearest_text(name.str(), examples));
 }
 
 Expected<std::vector<TargetDescription>>

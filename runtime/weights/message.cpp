@@ -9,17 +9,20 @@
 namespace baton {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-  // One row of the table of all prefixes.
-  std::vector<size_t> row(b.size() + 1);
+  // Rows of the table of all prefixes: the present one and two before it.
+  std::vector<size_t> row(b.size() + 1), last(b.size() + 1),
+      before_last(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j)
     row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before_last.swap(last);
+    last.swap(row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replace = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
+      const size_t replace = last[j - 1] + (a[i - 1] != b[j - 1]);
+      row[j] = std::min({replace, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
     }
   }
   return row[b.size()];
@@ -34,11 +37,15 @@ std::string nearest_text(std::string_view given,
   std::string text;
   if (given.size() > longest)
     return text;
-  for (const std::string &name : names)
-    if (size_t distance = edit_distance(given, name); distance < least) {
+  for (const std::string &name : names) {
+    const size_t distance = edit_distance(given, name);
+    // Of equally near ones that which goes on where the given one ends.
+    const bool follows = !text.empty() && name.starts_with(given);
+    if (distance < least || (distance == least && follows)) {
       least = distance;
       text = "; did you mean " + std::string(dashes) + name + "?";
     }
+  }
   return text;
 }
 

@@ -11,7 +11,9 @@
 
 namespace baton {
 
-/// Levenshtein's.
+/// The fewest letters that are inserted, left out or replaced, or neighbours
+/// that change places, to make `b` of `a`; none is changed twice (optimal
+/// string alignment).
 size_t edit_distance(std::string_view a, std::string_view b);
 
 /// "; did you mean NAME?" with the name that differs least from `given`, if it

@@ -1,7 +1,8 @@
-"""Task bodies of a schedule in training on ranks: one rank's losses.
+"""Task bodies of a schedule on ranks: one rank's losses in training, and its tokens in decoding.
 
 Bodies whose tasks make rows of the same rows have some of the rows each along dp and fsdp,
-and all of them along tp; a stage of pp has the bodies of its layers.
+and all of them along tp; a stage of pp has the bodies of its layers. Ranks along tp that
+decode have a part of each row.
 """
 
 import argparse
@@ -9,7 +10,7 @@ import json
 import os
 
 import programs
-from programs import expect, run
+from programs import Program, expect, run
 from training import write_tokens
 
 MESHES = (["--mesh=dp=2"], ["--mesh=fsdp=2", "--zero=3"], ["--mesh=tp=2"],
@@ -35,13 +36,20 @@ def test(arguments, scratch):
         found = losses(f"mesh{number}", flags, *batch)
         expect(len(found) == 3 and all(abs(a / b - 1) < 1e-5 for a, b in zip(found, expected, strict=True)),
                f"{' '.join(flags)}: losses {found}, one rank's {expected}")
-    print(f"{len(MESHES)} meshes have one rank's losses")
+
+    schedule = f"--schedule={arguments.decoding}"
+    one, ranks = [Program(arguments.batonc, arguments.folder, path(name), schedule, *flags)
+                  .generate([1, 2, 3], 12)["tokens"]
+                  for name, flags in (("alone", ()), ("ranks", ("--mesh=tp=2",)))]
+    expect(ranks == one, f"tokens of two ranks {ranks}, of one {one}")
+    print(f"{len(MESHES)} meshes have one rank's losses, two ranks its tokens")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--schedule", required=True)
+    parser.add_argument("--decoding", required=True, help="the schedule of programs that decode")
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

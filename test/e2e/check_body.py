@@ -42,7 +42,7 @@ REGIONS = {
                 "rms", r"argument 2, @y: tasks \(0\) and \(1\) both write @y\(4, 0\)"),
     "crash": (LOAD, LOAD.replace("%x[%r, %c]", "%x[%far, %c]").replace(
         "        %v", "        %far = arith.constant 1000000 : index\n        %v", 1),
-              "rms", r"ends with signal 11 \(Segmentation fault\) at @x\(\d+, \d+\); task \(0\) with rows"),
+              "rms", r"ends with signal 11 \(Segmentation fault\) at @x\(\d+, \d+\); states to touch @x\[0\.\."),
 }
 
 

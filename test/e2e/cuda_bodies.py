@@ -5,8 +5,8 @@ model that has little else. Its
 program for the emulation gives the CPU program's logits bit for bit, in prompts and row by
 row, for any number of workers and order of threads, and is clean under the thread sanitizer; where NVRTC is,
 two of them compile for a GPU without spilling. An op for which there is no C++ is refused in one
-line that names it. With --few: the ops of five bodies in one, a body that appends to states, and
-the refusals.
+line that names it. With --few: the ops of five bodies in one, a body that appends to states, the
+example of the docs in prompts, decoding and batches, and the refusals.
 """
 
 import argparse
@@ -221,6 +221,18 @@ def test(arguments, scratch):
         expect(host.generate(tokens[:3], 12)["tokens"] == device.generate(tokens[:3], 12)["tokens"] == plain,
                f"{name}: other tokens than without it")
 
+    # Prompts are one program on CUDA, steps of one row another: both have the body.
+    example = "--schedule=" + os.path.join(arguments.examples, "schedules", "own-body.mlir")
+    alone = [Program(arguments.batonc, folder, path(f"example{i}"), example, *flags)
+             for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+    logits = [program.logits(tokens, path("example.npy")) for program in alone]
+    expect(logits[0] == logits[1], "own-body.mlir: the logits are not the CPU's")
+    texts = [program.generate(tokens[:3], 12)["tokens"] for program in alone]
+    expect(texts[0] == texts[1] != plain, f"own-body.mlir: tokens {texts}, without the body {plain}")
+    batch = Program(arguments.batonc, folder, path("batch"), example, "--max-batch=2")
+    text = batch.generate(tokens[:3], 12)["tokens"]
+    expect(text == texts[0], f"own-body.mlir: tokens {text} with --max-batch, {texts[0]} without")
+
     count = elementwise(["%x", "%y"], """      %bits = arith.bitcast %a : f32 to i32
       %set = math.ctpop %bits : i32
       %real = arith.sitofp %set : i32 to f32
@@ -247,14 +259,6 @@ def test(arguments, scratch):
         said = json.loads(run([path("gpu"), "info", "--json"]).stdout)["device"]
         for kernel in said["kernels"]:
             expect(kernel["spilled_bytes"] == 0, f"registers are spilled: {said}")
-
-    example = os.path.join(arguments.examples, "schedules", "own-body.mlir")
-    both = [Program(arguments.batonc, folder, path(f"example{i}"), f"--schedule={example}", *flags)
-            for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
-    logits = [program.logits(tokens, path("example.npy")) for program in both]
-    expect(logits[0] == logits[1], "own-body.mlir: the logits are not the CPU's")
-    texts = [program.generate(tokens[:3], 12)["tokens"] for program in both]
-    expect(texts[0] == texts[1] != plain, f"own-body.mlir: tokens {texts}, without the body {plain}")
 
 
 if __name__ == "__main__":

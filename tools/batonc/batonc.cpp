@@ -18,8 +18,13 @@
 #include "tools/batonc/plan_stages.h"
 #include "tools/batonc/tune.h"
 
-#include <cstdio>
-#include <cstring>
+#include "runtime/weights/message.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <functional>
+#include <string>
+#include <vector>
 
 using namespace baton::compiler;
 using namespace baton::tools;
@@ -132,41 +137,76 @@ static int compileCommand(int argc, char **argv) {
   return 0;
 }
 
+namespace {
+/// What stands in front of a command's flags.
+struct Command {
+  std::string name;
+  std::function<int(int, char **)> run;
+};
+} // namespace
+
+/// `tool` is how batonc was called. A command's arguments begin with its name.
+static std::vector<Command> commandsOf(const char *tool) {
+  // Commands that are programs of their own need nothing of the compiler.
+  auto ownProgram = [=](int (*run)(char **, const char *)) {
+    return [=](int, char **argv) { return run(argv, tool); };
+  };
+  auto compiling = [=](int (*run)(int, char **, const char *)) {
+    return [=](int argc, char **argv) {
+      baton::prepareProcess();
+      return run(argc, argv, tool);
+    };
+  };
+  auto planning = [=](int argc, char **argv) {
+    const std::string kind = argc > 1 ? argv[1] : "";
+    // Two kinds of plans look into programs.
+    if (kind == "shard")
+      return compiling(planShardCommand)(argc - 1, argv + 1);
+    if (kind == "stages")
+      return compiling(planStagesCommand)(argc - 1, argv + 1);
+    return planCommand(argv, tool);
+  };
+  auto measuring = [=](int, char **argv) {
+    return calibrateCommand(argv, tool, argv[0]);
+  };
+  auto drawing = [](int argc, char **argv) {
+    baton::prepareProcess();
+    return pipelineCommand(argc, argv);
+  };
+  return {{"explain", compiling(explainCommand)},
+          {"names", compiling(namesCommand)},
+          {"check-body", compiling(checkBodyCommand)},
+          {"tune", compiling(tuneCommand)},
+          {"compare", compiling(compareCommand)},
+          {"pipeline", drawing},
+          {"plan", planning},
+          {"calibrate", measuring},
+          {"sweep", measuring},
+          {"health", ownProgram(healthCommand)},
+          {"quantize", ownProgram(quantizeCommand)},
+          {"merge", ownProgram(mergeCommand)},
+          {"prune", ownProgram(pruneCommand)}};
+}
+
+/// A command that is nearly spelt right, where no model is of that name.
+static std::string nearestCommand(const std::string &word,
+                                  const std::vector<Command> &commands) {
+  if (word.empty() || word[0] == '-' || llvm::sys::fs::exists(word))
+    return "";
+  std::vector<std::string> names;
+  for (const Command &command : commands)
+    names.push_back(command.name);
+  return baton::nearest_text(word, names, "batonc ");
+}
+
 int main(int argc, char **argv) {
-  if (argc > 1 && std::strcmp(argv[1], "quantize") == 0)
-    return quantizeCommand(argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "merge") == 0)
-    return mergeCommand(argv + 1, argv[0]);
-  // Of all plans, two look into programs.
-  const bool plans = argc > 2 && std::strcmp(argv[1], "plan") == 0;
-  const bool plansShards = plans && std::strcmp(argv[2], "shard") == 0;
-  const bool plansStages = plans && std::strcmp(argv[2], "stages") == 0;
-  if (argc > 1 && std::strcmp(argv[1], "plan") == 0 && !plansShards &&
-      !plansStages)
-    return planCommand(argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "health") == 0)
-    return healthCommand(argv + 1, argv[0]);
-  if (argc > 1 && (std::strcmp(argv[1], "calibrate") == 0 ||
-                   std::strcmp(argv[1], "sweep") == 0))
-    return calibrateCommand(argv + 1, argv[0], argv[1]);
-  if (argc > 1 && std::strcmp(argv[1], "prune") == 0)
-    return pruneCommand(argv + 1, argv[0]);
+  const std::vector<Command> commands = commandsOf(argv[0]);
+  const std::string word = argc > 1 ? argv[1] : "";
+  for (const Command &command : commands)
+    if (command.name == word)
+      return command.run(argc - 1, argv + 1);
+  if (std::string nearest = nearestCommand(word, commands); !nearest.empty())
+    return fail(word + " is neither a model nor a command" + nearest);
   baton::prepareProcess();
-  if (plansShards)
-    return planShardCommand(argc - 2, argv + 2, argv[0]);
-  if (plansStages)
-    return planStagesCommand(argc - 2, argv + 2, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "explain") == 0)
-    return explainCommand(argc - 1, argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "names") == 0)
-    return namesCommand(argc - 1, argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "check-body") == 0)
-    return checkBodyCommand(argc - 1, argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "pipeline") == 0)
-    return pipelineCommand(argc - 1, argv + 1);
-  if (argc > 1 && std::strcmp(argv[1], "tune") == 0)
-    return tuneCommand(argc - 1, argv + 1, argv[0]);
-  if (argc > 1 && std::strcmp(argv[1], "compare") == 0)
-    return compareCommand(argc - 1, argv + 1, argv[0]);
   return compileCommand(argc, argv);
 }

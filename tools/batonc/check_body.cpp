@@ -13,10 +13,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/SourceMgr.h"
 
 #include <nlohmann/json.hpp>
 
@@ -87,21 +85,6 @@ bool Report::finish() const {
   if (json)
     std::printf("%s\n", all.dump(2).c_str());
   return !hasFault;
-}
-
-/// The module of a file.
-static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-parseFile(const std::string &file, mlir::MLIRContext &context) {
-  Diagnostics diagnostics(&context);
-  auto buffer = readSourceFile(file);
-  if (!buffer)
-    return buffer.takeError();
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
-  if (!module)
-    return diagnostics.take(file + ": cannot be parsed");
-  return module;
 }
 
 /// The bodies of a module that were asked for, in the module's order.
@@ -184,7 +167,8 @@ static Expected<bool> check(const CheckFlags &flags,
   registerDialects(registry);
   // Code runs in a copy of the process, which has the thread that asks alone.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto module = parseFile(flags.file, context);
+  Diagnostics diagnostics(&context);
+  auto module = parseSourceFile(flags.file, context, diagnostics);
   if (!module)
     return module.takeError();
   auto bodies = choose(**module, flags);

@@ -13,6 +13,7 @@
 #include "compiler/targets/Targets.h"
 #include "dialects/Model/Model.h"
 #include "passes/pipeline/Generators.h"
+#include "runtime/weights/message.h"
 #include "tools/batonc/plan_file.h"
 
 #include "llvm/ADT/StringRef.h"
@@ -51,6 +52,27 @@ static std::string targetsWith(Feature feature) {
   return text;
 }
 
+static std::vector<std::string> allAxes() {
+  return {kDataAxis,  kShardAxis,  kTensorAxis,
+          kQueryAxis, kExpertAxis, kPipelineAxis};
+}
+
+/// "; did you mean tp=2?" for "tp2", or for another name that is near.
+static std::string nearestAxis(llvm::StringRef name, llvm::StringRef number) {
+  const llvm::StringRef letters = name.rtrim("0123456789");
+  const std::string size =
+      (number.empty() ? name.drop_front(letters.size()) : number).str();
+  if (llvm::is_contained(allAxes(), letters) && !size.empty())
+    return "; did you mean " + letters.str() + "=" + size + "?";
+  std::vector<std::string> axes = allAxes();
+  if (!size.empty())
+    for (std::string &axis : axes)
+      axis += "=" + size;
+  const std::string given = letters.str() + (size.empty() ? "" : "=" + size);
+  std::string nearest = nearest_text(given, axes);
+  return nearest.empty() ? ", as in tp=2" : nearest;
+}
+
 /// "dp=2,tp=4"; axes of one rank are left out. An error line, or nothing.
 static std::string parseMesh(const std::string &text,
                              std::vector<MeshAxis> &mesh) {
@@ -61,11 +83,9 @@ static std::string parseMesh(const std::string &text,
   llvm::StringRef(text).split(parts, ',', -1, /*KeepEmpty=*/!text.empty());
   for (llvm::StringRef part : parts) {
     auto [name, number] = part.split('=');
-    if (!isDataAxis(name.str()) && !isTensorAxis(name.str()) &&
-        name != kExpertAxis && name != kPipelineAxis)
-      return fail("axis '" + name +
-                  "' is unknown; there is dp, fsdp, tp, tq, ep, pp, as in "
-                  "tp=2");
+    if (!llvm::is_contained(allAxes(), name))
+      return fail("axis '" + name + "' is unknown; there is " +
+                  join(allAxes()) + nearestAxis(name, number));
     if (llvm::is_contained(seen, name))
       return fail("axis " + name + " occurs twice");
     seen.push_back(name);
@@ -89,7 +109,7 @@ std::string tools::Choice::check() const {
       return std::string(flag) + "=" + value + " is not built yet; there is " +
              join(built);
   return std::string(flag) + "=" + value + " is unknown; there is " +
-         join(built);
+         join(built) + nearest_text(value, built);
 }
 
 void tools::CompileFlags::addTo(CLI::App &app) {
@@ -795,7 +815,7 @@ std::string tools::CompileFlags::finishPasses(CompileOptions &options) const {
   for (const std::string &name : disabled) {
     if (std::find(all.begin(), all.end(), name) == all.end())
       return "--disable-pass=" + name + ": there is no such pass; there is " +
-             join(all);
+             join(all) + nearest_text(name, all);
     if (!schedule::optionalParts().count(name))
       return "--disable-pass=" + name +
              ": no plan is emitted without this pass";

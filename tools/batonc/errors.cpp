@@ -2,7 +2,8 @@
 
 #include "tools/batonc/errors.h"
 
-#include "llvm/ADT/StringRef.h"
+#include "tools/command/command.h"
+
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cstdio>
@@ -20,31 +21,6 @@ int tools::fail(const std::string &message) {
   return 1;
 }
 
-/// The flag of `app` that differs least from `given`, if not by much.
-static std::string nearestFlag(const CLI::App &app, llvm::StringRef given) {
-  std::string nearest;
-  unsigned least = given.size() / 3 + 1;
-  for (const CLI::Option *option : app.get_options())
-    for (const std::string &name : option->get_lnames())
-      if (unsigned distance = given.edit_distance(name, true, least);
-          distance < least) {
-        least = distance;
-        nearest = "--" + name;
-      }
-  return nearest;
-}
-
-static std::string problemOf(const CLI::App &app,
-                             const CLI::ParseError &error) {
-  std::string text = error.what();
-  for (llvm::StringRef unknown : app.remaining())
-    if (unknown.consume_front("--"))
-      if (std::string flag = nearestFlag(app, unknown.split('=').first);
-          !flag.empty())
-        return text + "; did you mean " + flag + "?";
-  return text;
-}
-
 std::optional<int> tools::parse(CLI::App &app, int argc, char **argv,
                                 const std::string &command) {
   try {
@@ -56,7 +32,7 @@ std::optional<int> tools::parse(CLI::App &app, int argc, char **argv,
     std::printf("%s\n", version.what());
     return 0;
   } catch (const CLI::ParseError &error) {
-    return fail(problemOf(app, error) + "; see " + command + " --help");
+    return fail(problem_of(app, error) + "; see " + command + " --help");
   }
   return std::nullopt;
 }

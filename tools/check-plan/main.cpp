@@ -5,34 +5,25 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/check-plan/judge.h"
+#include "tools/command/command.h"
 
 #include <nlohmann/json.hpp>
 
 #include <charconv>
 #include <cstdio>
 #include <fstream>
-#include <map>
+#include <optional>
 
 using namespace baton::check;
 using nlohmann::json;
 
-static const char help[] =
-    R"(check-plan judges a plan (batonc MODEL --emit=plan-json) by unrolling steps of it:
-every task, event, message and byte, for some numbers of workers. It shares no
-code with the proof that batonc makes of plans.
+static const char about[] =
+    "check-plan judges a plan (batonc MODEL --emit=plan-json) by unrolling "
+    "steps of it: every task, event, message and byte, for some numbers of "
+    "workers. It shares no code with the proof that batonc makes of plans.";
 
-Usage: check-plan PLAN.json [OPTIONS]
-
-  --rows N      rows of the step to judge; several usual ones without it
-  --past N      positions before them
-  --outputs N   rows that get logits; in training 1 when the step updates
-  --workers W   1 to 1024 workers; all: one for each task, so that only events
-                order tasks (small steps); 1, 2, 3, 8 and all without it
-  --all         go on behind a fault, to find others
-  --json        print one JSON object, with all faults that were found
-  --help        print this help
-
-Found are: races and pairs of tasks in the wrong order; values that nobody has
+static const char footer[] =
+    R"(Found are: races and pairs of tasks in the wrong order; values that nobody has
 written, or somebody has overwritten; deadlocks; words that get another number of
 notifications than their event counts; exchanges and messages that do not match;
 elements outside of their storage; tasks that nobody runs.
@@ -45,63 +36,25 @@ Example:
 
 namespace {
 struct Options {
-  std::string file;
-  std::optional<int64_t> rows, past, outputs, workers;
-  bool as_json = false, all = false, wants_help = false;
+  std::string file, workers;
+  std::optional<int64_t> rows, past, outputs;
+  bool as_json = false, all = false;
 };
 } // namespace
 
-static int64_t number(const std::string &flag, const std::string &text) {
-  int64_t value = 0;
-  const char *end = text.data() + text.size();
-  auto [rest, wrong] = std::from_chars(text.data(), end, value);
-  if (wrong != std::errc() || rest != end || value < 0)
-    throw Error(flag + ": '" + text + "' is no whole number");
-  return value;
-}
-
-static Options parse(const std::vector<std::string> &arguments) {
-  Options options;
-  const std::map<std::string, bool *> switches = {
-      {"--json", &options.as_json},
-      {"--all", &options.all},
-      {"--help", &options.wants_help},
-      {"-h", &options.wants_help}};
-  const std::map<std::string, std::optional<int64_t> *> numbers = {
-      {"--rows", &options.rows},
-      {"--past", &options.past},
-      {"--outputs", &options.outputs},
-      {"--workers", &options.workers}};
-  for (size_t i = 0; i < arguments.size() && !options.wants_help; ++i) {
-    const std::string &argument = arguments[i];
-    if (auto found = switches.find(argument); found != switches.end()) {
-      *found->second = true;
-      continue;
-    }
-    if (argument.empty() || argument[0] != '-') {
-      if (!options.file.empty())
-        throw Error(argument + ": there is a plan already, " + options.file);
-      options.file = argument;
-      continue;
-    }
-    const size_t equals = argument.find('=');
-    const std::string flag = argument.substr(0, equals);
-    auto found = numbers.find(flag);
-    if (found == numbers.end())
-      throw Error(flag + " is unknown; see check-plan --help");
-    const std::string value = equals != std::string::npos
-                                  ? argument.substr(equals + 1)
-                              : ++i < arguments.size() ? arguments[i]
-                                                       : "";
-    const bool all = flag == "--workers" && value == "all";
-    *found->second = all ? 0 : number(flag, value);
-    if (options.workers > 1024)
-      throw Error("--workers: " + value +
-                  " is out of range, expected 1 to 1024, or all");
-  }
-  if (options.file.empty() && !options.wants_help)
-    throw Error("which plan? see check-plan --help");
-  return options;
+static std::vector<uint32_t> workers_of(const Options &options) {
+  if (options.workers.empty())
+    return {};
+  if (options.workers == "all")
+    return {0};
+  uint32_t number = 0;
+  const char *end = options.workers.data() + options.workers.size();
+  const auto [rest, wrong] =
+      std::from_chars(options.workers.data(), end, number);
+  if (wrong != std::errc() || rest != end || number < 1 || number > 1024)
+    throw Error("--workers=" + options.workers +
+                ": expected a number from 1 to 1024, or all");
+  return {number};
 }
 
 static json read(const std::string &path) {
@@ -115,11 +68,10 @@ static json read(const std::string &path) {
   }
 }
 
-static int check(const Options &options) {
+/// Whether the plan is accepted.
+static bool check(const Options &options) {
+  const std::vector<uint32_t> workers = workers_of(options);
   const Plan plan = parse_plan(read(options.file));
-  std::vector<uint32_t> workers;
-  if (options.workers)
-    workers = {uint32_t(*options.workers)};
   const std::vector<Instance> instances = choose_instances(
       plan, options.rows, options.past, options.outputs, workers);
   if (instances.empty())
@@ -160,19 +112,32 @@ static int check(const Options &options) {
   }
   if (std::fflush(stdout) != 0)
     throw Error("standard output cannot be written");
-  return verdict.accepted() ? 0 : 1;
+  return verdict.accepted();
 }
 
 int main(int argc, char **argv) {
-  try {
-    const Options options = parse({argv + 1, argv + argc});
-    if (options.wants_help) {
-      std::fputs(help, stdout);
-      return 0;
-    }
-    return check(options);
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return 1;
-  }
+  CLI::App app{about, "check-plan"};
+  app.footer(footer);
+  Options options;
+  const CLI::Range numbers(int64_t(0), int64_t(1) << 32);
+  app.add_option("PLAN", options.file, "the plan as JSON")->required();
+  app.add_option("--rows", options.rows,
+                 "rows of the step to judge; several usual ones without it")
+      ->check(numbers);
+  app.add_option("--past", options.past, "positions before them")
+      ->check(numbers);
+  app.add_option("--outputs", options.outputs,
+                 "rows that get logits; in training 1 when the step updates")
+      ->check(numbers);
+  app.add_option("--workers", options.workers,
+                 "1 to 1024 workers; all: one for each task, so that only "
+                 "events order tasks (small steps); 1, 2, 3, 8 and all "
+                 "without it");
+  app.add_flag("--all", options.all, "go on behind a fault, to find others");
+  app.add_flag("--json", options.as_json,
+               "print one JSON object, with all faults that were found");
+  return baton::run_command(app, argc, argv, [&] {
+    if (!check(options))
+      throw baton::AlreadySaid();
+  });
 }

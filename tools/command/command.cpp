@@ -18,16 +18,22 @@ int fail(std::string message) {
   return 1;
 }
 
-static std::string problem_of(const CLI::App &app,
-                              const CLI::ParseError &error) {
-  std::vector<std::string> names;
+/// The flags of a command and of those commands of it that were named.
+static void add_flags(const CLI::App &app, std::vector<std::string> &names) {
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
       names.push_back(name);
-  for (const std::string &unknown : app.remaining())
+  for (const CLI::App *named : app.get_subcommands())
+    add_flags(*named, names);
+}
+
+std::string problem_of(const CLI::App &app, const CLI::ParseError &error) {
+  std::vector<std::string> flags;
+  add_flags(app, flags);
+  for (const std::string &unknown : app.remaining(/*recurse=*/true))
     if (unknown.starts_with("--"))
       return error.what() +
-             nearest_text(unknown.substr(2, unknown.find('=') - 2), names,
+             nearest_text(unknown.substr(2, unknown.find('=') - 2), flags,
                           "--");
   return error.what();
 }

@@ -14,6 +14,10 @@ namespace baton {
 /// 1.
 int fail(std::string message);
 
+/// What is wrong with a command line, with the flag of `app`, or of those
+/// commands of it that were named, that is nearest to an unknown one.
+std::string problem_of(const CLI::App &app, const CLI::ParseError &error);
+
 /// Parses the command line and calls `body`. Whatever is wrong becomes one line
 /// on standard error and status 1; a flag that is unknown is answered with the
 /// nearest one.

@@ -8,9 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tools/command/command.h"
 #include "tools/diff-run/Dump.h"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
@@ -99,8 +99,9 @@ static std::string describe(const Comparison &comparison) {
   return text;
 }
 
-static int run(const std::string &firstFolder, const std::string &secondFolder,
-               double tolerance, bool showAll, bool json) {
+/// Whether something differs.
+static bool run(const std::string &firstFolder, const std::string &secondFolder,
+                double tolerance, bool showAll, bool json) {
   std::vector<Value> first = readIndex(firstFolder);
   std::vector<Value> second = readIndex(secondFolder);
   std::map<std::tuple<std::string, uint64_t, std::string>, const Value *>
@@ -158,12 +159,13 @@ static int run(const std::string &firstFolder, const std::string &secondFolder,
     std::printf("no difference in %zu values (of %zu and %zu)\n", compared,
                 first.size(), second.size());
   }
-  return diverged ? 1 : 0;
+  return diverged.has_value();
 }
 
 int main(int argc, char **argv) {
   CLI::App app{"diff-run names the first op where two runs of a model diverge, "
-               "from what `logits --dump` wrote."};
+               "from what `logits --dump` wrote.",
+               "diff-run"};
   std::string first, second;
   double tolerance = 0;
   bool showAll = false, json = false;
@@ -181,21 +183,11 @@ int main(int argc, char **argv) {
              "  ./a logits --weights W --tokens 1,2,3 --out a.npy --dump a/\n"
              "  ./b logits --weights W --tokens 1,2,3 --out b.npy --dump b/\n"
              "  diff-run a/ b/ --tolerance 1e-5\n");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp &help) {
-    return app.exit(help);
-  } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return 1;
-  }
-  try {
-    int status = run(first, second, tolerance, showAll, json);
+  return run_command(app, argc, argv, [&] {
+    const bool differs = run(first, second, tolerance, showAll, json);
     if (std::fflush(stdout) != 0)
       throw Error("standard output cannot be written");
-    return status;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return 1;
-  }
+    if (differs)
+      throw AlreadySaid();
+  });
 }

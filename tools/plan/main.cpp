@@ -7,8 +7,13 @@
 
 #include "runtime/main/interrupt.h"
 #include "runtime/main/output.h"
+#include "runtime/weights/message.h"
 #include "tools/command/command.h"
 #include "tools/plan/commands.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 using namespace baton;
 
@@ -33,14 +38,17 @@ int main(int argc, char **argv) {
   plan::add_offload_command(app);
   plan::add_serve_command(app);
   // CLI11 would only say that one is missing.
-  std::string names;
-  bool known = argc < 2 || argv[1][0] == '-';
-  for (const CLI::App *command : app.get_subcommands({})) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-    known = known || command->get_name() == argv[1];
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands({}))
+    names.push_back(command->get_name());
+  names.insert(names.end(), {"shard", "stages"});
+  if (const std::string word = argc < 2 ? "-" : argv[1];
+      word[0] != '-' && std::ranges::find(names, word) == names.end()) {
+    std::string all;
+    for (const std::string &name : names)
+      all += (all.empty() ? "" : ", ") + name;
+    return fail("there is no batonc plan " + word + "; there are " + all +
+                nearest_text(word, names));
   }
-  if (!known)
-    return fail("there is no batonc plan " + std::string(argv[1]) +
-                "; there are " + names + ", shard, stages");
   return run_command(app, argc, argv, [] {});
 }

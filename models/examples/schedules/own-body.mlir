@@ -77,7 +77,8 @@ module attributes {transform.with_named_sequence} {
     %made = transform.baton.replace %mine with @relu_squared_times
     // Each task of the down projection computes it for its rows, into scratch.
     transform.baton.recompute %made optional
-    %softmaxes = transform.baton.match ["model.softmax"] in %program
+    // With --mesh attention is fused before ranks get their parts.
+    %softmaxes = transform.baton.match ["model.softmax"] in %program optional
     transform.baton.fuse %softmaxes
     %linears = transform.baton.match ["model.linear"] in %program
     transform.baton.group %linears optional
