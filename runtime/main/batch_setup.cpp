@@ -32,11 +32,18 @@ uint64_t choose_pages(const Metadata &metadata,
   const uint64_t page_bytes =
       batch.page_bytes * Mesh::parse(metadata.json).ranks();
   uint64_t pages = full;
+  const std::optional<uint64_t> memory =
+      may_offload ? std::nullopt : free_memory();
   if (kv_memory)
-    pages = parse_memory_size("--kv-memory", *kv_memory) / page_bytes;
-  else if (std::optional<uint64_t> memory = free_memory();
-           memory && !may_offload)
+    pages = std::min(most, parse_memory_size("--kv-memory", *kv_memory) /
+                               page_bytes);
+  else if (memory)
     pages = std::min(full, *memory / 2 / page_bytes);
+  if (kv_memory && memory && pages * page_bytes > *memory)
+    throw Error("--kv-memory: " + *kv_memory + " is more than the " +
+                bytes_text(double(*memory)) +
+                " of memory that are free; give less, or leave it out, for "
+                "half of them or what all sequences take");
   if (pages < least)
     throw Error("--kv-memory: " +
                 (kv_memory ? *kv_memory : "half of the memory that is free") +

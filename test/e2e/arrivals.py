@@ -33,7 +33,7 @@ exec {arguments.compiler} {arguments.driver} "$@"
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
-    count, workers = (8, "1,3,2") if arguments.device else (30, "1,2,3,8")
+    count, workers = (8, "1,3,2,8") if arguments.device else (30, "1,2,3,8")
     device = ["--batch-invariant", "--target=cuda:emulated"] if arguments.device else []
     use_linker(arguments, path("linker"))
     one = Program(arguments.batonc, arguments.folder, path("one"))

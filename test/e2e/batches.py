@@ -162,12 +162,16 @@ def check_refusals(batonc, folder, program, path):
     for stage in ("model", "event"):
         run([batonc, folder, f"--max-batch={SEQUENCES}", f"--emit={stage}", "-o", path(f"{stage}.mlir")])
     bench = [program.path, "bench", "--prefill", 12, "--decode", 9, "--batch"]
+    with open(path("one.jsonl"), "w") as file:
+        file.write('{"id": "a", "tokens": [1, 2]}\n')
+    batch = [program.path, "batch", "--weights", folder, "--requests", path("one.jsonl"), "--out", path("none")]
     for command, words in (
             ([batonc, path("model.mlir"), "--max-batch=2", "-o", path("none")],
              "model.mlir is a batch already; leave the flag out"),
             ([batonc, path("event.mlir"), "--max-batch=2", "-o", path("none")],
              "event.mlir holds a plan, of which all is decided"),
             ([*bench, SEQUENCES + 1], f"--batch: {SEQUENCES + 1} sequences are more than the program's {SEQUENCES}"),
+            ([*batch, "--kv-memory=1000TiB"], "--kv-memory: 1000TiB is more than the "),
             ([*bench, "1,x"], "--batch: x is no whole number"),
             ([*bench, "1", "--profile"], "--profile is of one sequence"),
             ([*bench, "1", "--trace", path("none")], "--trace is of one sequence")):

@@ -161,6 +161,33 @@ TEST(BatchDriver, TheSecondComputesOnlyWhatDiffers) {
   EXPECT_EQ(batch.driver->counts().cached_tokens, 0u);
 }
 
+TEST(BatchDriver, WhatTwoHaveInCommonLiesInMemoryOnce) {
+  std::mt19937_64 random(2);
+  std::vector<BatchRequest> requests;
+  const std::vector<int32_t> common = random_tokens(random, 1000);
+  for (const char *id : {"first", "second"}) {
+    std::vector<int32_t> prompt = common;
+    for (int32_t token : random_tokens(random, 10))
+      prompt.push_back(token);
+    requests.push_back(make_request(id, prompt, 5));
+  }
+  // While both are continued, behind the prompts' steps.
+  auto pages = [&](bool prefix_cache) {
+    Batch batch(usual, {.prefix_cache = prefix_cache});
+    uint64_t used = 0;
+    for (const BatchRequest &request : requests)
+      EXPECT_TRUE(batch.submit(request));
+    batch.model.run(*batch.driver, [&] {
+      if (batch.driver->load().running == 2)
+        used = batch.driver->load().used_pages;
+    });
+    return used;
+  };
+  // 1,014 positions in pages of 64, of which 15 are full of common ones.
+  EXPECT_EQ(pages(false), 2u * 16);
+  EXPECT_EQ(pages(true), 2u * 16 - 15);
+}
+
 TEST(BatchDriver, TheLastTokenOfAPromptIsAlwaysComputed) {
   std::mt19937_64 random(3);
   std::vector<int32_t> prompt = random_tokens(random, 128);
