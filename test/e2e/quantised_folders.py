@@ -16,7 +16,8 @@ import quantised_writer
 from programs import Program, expect, main, run
 
 TOKENS = [1, 17, 5, 80, 33, 2, 90, 41, 7]
-QUICK_CASES = ["gptq", "awq-64", "packed", "mixed", "fp8", "nvfp4", "mxfp4", "nf4", "bnb-int8"]
+# Of each method: cases with programs of their own. All are read.
+COMPILED = ["gptq", "awq-64", "packed", "mixed", "fp8", "nvfp4", "mxfp4", "nf4", "bnb-int8"]
 TARGETS = {"cpu": [], "cuda": ["--target=cuda:emulated"], "batch": ["--max-batch=3"], "ranks": ["--mesh=tp=2"]}
 # What cases are compiled for besides CPUs; with --all each is compiled for CUDA. Of single
 # formats the library's tests judge its bodies.
@@ -47,7 +48,7 @@ def refuse(arguments, model, config, words):
 def test(folder):
     arguments.folder = folder
     programs = {}
-    for case in quantised_writer.CASES if arguments.all else QUICK_CASES:
+    for case in quantised_writer.CASES:
         config, kind, _ = quantised_writer.CASES[case]
         model, plain = os.path.join(folder, case), os.path.join(folder, f"{case}-plain")
         quantised_writer.llama(model, plain, case)
@@ -62,7 +63,7 @@ def test(folder):
             if target == "cpu":
                 found = logits(arguments, programs[target], model, f"{case}-f32")
                 expect(found == expected, f"{case}: the loader makes other numbers than its definition")
-            if case not in FEW and not arguments.more:
+            if case not in (COMPILED if arguments.more else FEW) and not arguments.all:
                 continue
             program = Program(arguments.batonc, model, os.path.join(folder, f"{case}-{target}"), *TARGETS[target])
             found = logits(arguments, program, model, f"{case}-{target}")

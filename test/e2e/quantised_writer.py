@@ -241,6 +241,8 @@ CASES = {
             "int4_g128", lambda *shape: awq(*shape, 128)),
     "awq-64": ({"quant_method": "awq", "bits": 4, "group_size": 64, "version": "GEMM"},
                "int4_g64", lambda *shape: awq(*shape, 64)),
+    "awq-32": ({"quant_method": "awq", "bits": 4, "group_size": 32},
+               "int4_g32", lambda *shape: awq(*shape, 32)),
     "packed": (compressed("pack-quantized", num_bits=4, group_size=32), "int4_g32",
                lambda *shape: packed(*shape, 32, zeros=(0, 16))),
     "packed-128": (compressed("pack-quantized", num_bits=4, group_size=128), "int4_g128",

@@ -8,14 +8,17 @@
 - folders of quantised weights are read as an independent reader of their definitions does, and
   have the errors that are reported;
 - a search of scales is nearer to the model than the largest weights are;
-- a run that is killed goes on, and what cannot be written is refused in one line.
+- two tensors are in memory at most; a run that is killed goes on, and what cannot be written is
+  refused in one line.
 """
 
 import argparse
 import array
+import contextlib
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import struct
@@ -194,10 +197,10 @@ def check_folders(quantizer):
     quantizer.refused([gguf, "--format", "fp8", *output], "is of GGUF files, and --format fp8 makes a folder")
 
 
-def check_resumed(quantizer):
-    """A run that is killed leaves its part, and the same command goes on."""
-    rows, columns, layers = 2048, 1024, 8
-    folder = quantizer.path("large")
+def large(quantizer, layers):
+    """A folder with a tensor of 8 MiB for each layer, and one more."""
+    rows, columns = 2048, 1024
+    folder = quantizer.path(f"large-{layers}")
     os.mkdir(folder)
     with open(os.path.join(folder, "config.json"), "w") as file:
         json.dump({"model_type": "gpt2", "n_embd": columns, "n_head": 4, "n_layer": layers, "n_positions": 16,
@@ -213,6 +216,35 @@ def check_resumed(quantizer):
         block = array.array("f", [math.sin(i * i) for i in range(columns)]).tobytes()
         for _ in range(data // len(block)):
             file.write(block)
+    return folder
+
+
+def most_memory(process, name):
+    """The bytes that a process has resident at most, from when it has become the program `name`. (What
+    wait4 says begins with those of this script.)"""
+    most = 0
+    while process.poll() is None:
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{process.pid}/comm") as comm, open(f"/proc/{process.pid}/status") as status:
+                found = comm.read().strip() == name and re.search(r"VmHWM:\s+(\d+) kB", status.read())
+                most = max(most, int(found[1]) << 10) if found else most
+        time.sleep(0.001)
+    return most
+
+
+def check_memory(quantizer):
+    """However many tensors there are, two are in memory at most, beside the process itself."""
+    tensor, layers = 8 << 20, 23
+    process = subprocess.Popen([quantizer.batonc, "quantize", large(quantizer, layers), "--format", "q8_0", "--quiet",
+                                "-o", quantizer.path("memory.gguf")])
+    most = most_memory(process, "quantize")
+    expect(process.returncode == 0 and tensor < most < 2 * tensor + (6 << 20),
+           f"{most >> 20} MiB for {layers + 1} tensors of {tensor >> 20} MiB")
+
+
+def check_resumed(quantizer):
+    """A run that is killed leaves its part, and the same command goes on."""
+    folder = large(quantizer, 8)
     output = quantizer.path("large.gguf")
     command = [quantizer.batonc, "quantize", folder, "--format", "q4_k", "-o", output, "--json", "--threads", "1"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -301,6 +333,7 @@ def check_refusals(quantizer, folder):
 def test(arguments, scratch):
     quantizer = Quantizer(arguments, scratch)
     if arguments.resume:
+        check_memory(quantizer)
         return check_resumed(quantizer)
     if arguments.folders:
         return check_folders(quantizer)

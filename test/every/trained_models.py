@@ -37,7 +37,7 @@ class Bounds:
 
     def __init__(self, f32, stored, mean):
         self.f32, self.stored, self.mean = f32, stored, mean
-        self.perplexity = {"f32": 0.0005, "stored": 0.01}
+        self.perplexity = {"f32": 0.0005, "stored": 0.005}
 
 
 # Two to three times what was found. llama.cpp looks Gemma's GELU up in a table of F16, of which
