@@ -52,8 +52,10 @@ static bool isContiguous(Value memref) {
 
 /// Whether the last dimension of what an operand is, in memory, is this one.
 static bool endsIn(AffineMap map, unsigned dimension) {
-  return map.getNumResults() > 0 &&
-         map.getDimPosition(map.getNumResults() - 1) == dimension;
+  if (map.getNumResults() == 0)
+    return false;
+  auto last = dyn_cast<AffineDimExpr>(map.getResults().back());
+  return last && last.getPosition() == dimension;
 }
 
 /// Whether vectors of an operand can be had without a load for each element of
@@ -95,16 +97,15 @@ static std::optional<Reduction> reductionOf(linalg::LinalgOp op) {
           rootOf(other.get()) == rootOf(output.get()))
         return std::nullopt;
   }
-  // Loads of whole vectors before transposed ones.
-  auto isLast = [&](unsigned lane) {
-    return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
-      AffineMap map = op.getMatchingIndexingMap(input);
-      return map.isProjectedPermutation() && map.isFunctionOfDim(steps[0]) &&
-             endsIn(map, lane);
+  // Operands whose vectors are loads before those that are transposed.
+  auto gathered = [&](unsigned lane) {
+    return llvm::count_if(op->getOpOperands(), [&](OpOperand &operand) {
+      AffineMap map = op.getMatchingIndexingMap(&operand);
+      return map.isFunctionOfDim(lane) && !endsIn(map, lane);
     });
   };
   std::sort(parallel.begin(), parallel.end(), [&](unsigned a, unsigned b) {
-    return std::pair(!isLast(a), a) < std::pair(!isLast(b), b);
+    return std::pair(gathered(a), a) < std::pair(gathered(b), b);
   });
   for (unsigned lane : parallel) {
     Reduction reduction{lane, steps[0]};

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -266,20 +268,30 @@ bool tasks::isPacked(BodyOp body, unsigned argument) {
          llvm::is_contained(panels.asArrayRef(), int64_t(argument));
 }
 
-void tasks::eraseCopiedBodies(ModuleOp module) {
-  llvm::StringSet<> copied, named;
+void tasks::replaceCopiedBodies(ModuleOp module) {
+  llvm::MapVector<StringAttr, SmallVector<BodyOp>> copies;
+  llvm::StringSet<> named;
   for (auto body : module.getOps<BodyOp>()) {
     if (Attribute original = body->removeAttr(kCopyOfAttribute))
-      copied.insert(cast<FlatSymbolRefAttr>(original).getValue());
+      copies[cast<FlatSymbolRefAttr>(original).getAttr()].push_back(body);
     for (auto adjoint :
          {body.getAdjointInputsAttr(), body.getAdjointWeightsAttr()})
       if (adjoint)
         named.insert(adjoint.getValue());
   }
-  module.walk([&](event::CallOp call) { named.insert(call.getCallee()); });
-  module.walk([&](model::CustomOp op) { named.insert(op.getBody()); });
-  for (auto body : llvm::make_early_inc_range(module.getOps<BodyOp>()))
-    if (copied.contains(body.getSymName()) &&
-        !named.contains(body.getSymName()))
-      body.erase();
+  llvm::StringMap<SmallVector<event::CallOp>> calls;
+  module.walk([&](event::CallOp call) {
+    calls[call.getCallee()].push_back(call);
+    named.insert(call.getCallee());
+  });
+  for (auto &[name, made] : copies) {
+    if (named.contains(name))
+      continue;
+    module.lookupSymbol(name)->erase();
+    if (made.size() > 1)
+      continue;
+    for (event::CallOp call : calls[made.front().getSymName()])
+      call.setCallee(name);
+    made.front().setSymName(name);
+  }
 }

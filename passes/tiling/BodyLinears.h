@@ -28,8 +28,9 @@ event::BodyOp bodyOfTasks(model::CustomOp op, event::BodyOp body, Tiler &tiler);
 /// Whether an argument of what tasks call is packed.
 bool isPacked(event::BodyOp body, unsigned argument);
 
-/// Removes bodies that were copied, and that nobody names any more.
-void eraseCopiedBodies(mlir::ModuleOp module);
+/// Removes bodies that were copied, and that nobody names any more. A copy that
+/// is the only one has the name of what it was made of.
+void replaceCopiedBodies(mlir::ModuleOp module);
 
 } // namespace baton::tasks
 

@@ -257,7 +257,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
          llvm::make_early_inc_range(getOperation().getOps<model::ProgramOp>()))
       if (failed(run(model)))
         return signalPassFailure();
-    eraseCopiedBodies(getOperation());
+    replaceCopiedBodies(getOperation());
     // What they say is in the plans now.
     for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
       if (isa<update::GroupOp, update::RuleOp, update::FormatOp, dist::MeshOp>(
