@@ -63,13 +63,14 @@ static bool endsIn(AffineMap map, unsigned dimension) {
 static bool isReadable(linalg::LinalgOp op, OpOperand &operand,
                        const Reduction &reduction) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
-  if (!map.isProjectedPermutation() || !isa<MemRefType>(operand.get().getType()))
+  if (!map.isProjectedPermutation() ||
+      !isa<MemRefType>(operand.get().getType()))
     return false;
   if (!map.isFunctionOfDim(reduction.lane) ||
       !map.isFunctionOfDim(reduction.step))
     return true;
-  return isContiguous(operand.get()) && (endsIn(map, reduction.lane) ||
-                                         endsIn(map, reduction.step));
+  return isContiguous(operand.get()) &&
+         (endsIn(map, reduction.lane) || endsIn(map, reduction.step));
 }
 
 static std::optional<Reduction> reductionOf(linalg::LinalgOp op) {
@@ -88,8 +89,7 @@ static std::optional<Reduction> reductionOf(linalg::LinalgOp op) {
     // An element is one lane's.
     if (!isa<MemRefType>(output.get().getType()) ||
         !map.isProjectedPermutation() ||
-        map.getNumResults() != parallel.size() ||
-        map.isFunctionOfDim(steps[0]))
+        map.getNumResults() != parallel.size() || map.isFunctionOfDim(steps[0]))
       return std::nullopt;
     // What is written may not be read in another order.
     for (OpOperand &other : op->getOpOperands())
@@ -125,10 +125,10 @@ public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ReductionPass)
   StringRef getArgument() const override { return "vectorise-reductions"; }
   void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<affine::AffineDialect, arith::ArithDialect,
-                    linalg::LinalgDialect, math::MathDialect,
-                    memref::MemRefDialect, scf::SCFDialect,
-                    vector::VectorDialect>();
+    registry
+        .insert<affine::AffineDialect, arith::ArithDialect,
+                linalg::LinalgDialect, math::MathDialect, memref::MemRefDialect,
+                scf::SCFDialect, vector::VectorDialect>();
   }
 
   void runOnOperation() override;
@@ -151,7 +151,9 @@ private:
   Value index(int64_t value) {
     return rewriter.create<arith::ConstantIndexOp>(location, value);
   }
-  VectorType lanesOf(Type element) { return VectorType::get({kLanes}, element); }
+  VectorType lanesOf(Type element) {
+    return VectorType::get({kLanes}, element);
+  }
   /// Indices of an operand's element.
   SmallVector<Value> at(OpOperand &operand, int64_t lane, int64_t step);
   Value loadLanes(OpOperand &operand, int64_t step);
@@ -192,8 +194,8 @@ Value LaneTile::loadLanes(OpOperand &operand, int64_t step) {
   if (endsIn(map, reduction.lane) && isContiguous(operand.get()))
     return rewriter.create<vector::LoadOp>(location, type, operand.get(),
                                            at(operand, 0, step));
-  Value lanes = rewriter.create<arith::ConstantOp>(location,
-                                                   rewriter.getZeroAttr(type));
+  Value lanes =
+      rewriter.create<arith::ConstantOp>(location, rewriter.getZeroAttr(type));
   for (int64_t lane = 0; lane < kLanes; ++lane)
     lanes = rewriter.create<vector::InsertOp>(
         location,
@@ -221,28 +223,26 @@ SmallVector<Value> LaneTile::loadSteps(OpOperand &operand) {
   if (!map.isFunctionOfDim(reduction.step))
     return SmallVector<Value>(kSteps, loadLanes(operand, 0));
   SmallVector<Value> steps;
-  if (!map.isFunctionOfDim(reduction.lane) ||
-      endsIn(map, reduction.lane)) {
+  if (!map.isFunctionOfDim(reduction.lane) || endsIn(map, reduction.lane)) {
     for (int64_t step = 0; step < kSteps; ++step)
       steps.push_back(loadLanes(operand, step));
     return steps;
   }
   Type element = getElementTypeOrSelf(operand.get().getType());
   auto type = VectorType::get({kLanes, kSteps}, element);
-  Value matrix = rewriter.create<arith::ConstantOp>(location,
-                                                    rewriter.getZeroAttr(type));
+  Value matrix =
+      rewriter.create<arith::ConstantOp>(location, rewriter.getZeroAttr(type));
   for (int64_t lane = 0; lane < kLanes; ++lane)
     matrix = rewriter.create<vector::InsertOp>(
         location,
-        rewriter.create<vector::LoadOp>(
-            location, VectorType::get({kSteps}, element), operand.get(),
-            at(operand, lane, 0)),
+        rewriter.create<vector::LoadOp>(location,
+                                        VectorType::get({kSteps}, element),
+                                        operand.get(), at(operand, lane, 0)),
         matrix, lane);
   matrix = rewriter.create<vector::TransposeOp>(location, matrix,
                                                 ArrayRef<int64_t>{1, 0});
   for (int64_t step = 0; step < kSteps; ++step)
-    steps.push_back(
-        rewriter.create<vector::ExtractOp>(location, matrix, step));
+    steps.push_back(rewriter.create<vector::ExtractOp>(location, matrix, step));
   return steps;
 }
 
@@ -258,8 +258,8 @@ void LaneTile::emit() {
   for (int64_t step = 0; step < kSteps; ++step) {
     IRMapping copies;
     for (auto [i, argument] : llvm::enumerate(block.getArguments()))
-      copies.map(argument, int64_t(i) < inputs ? read[i][step]
-                                               : sums[i - inputs]);
+      copies.map(argument,
+                 int64_t(i) < inputs ? read[i][step] : sums[i - inputs]);
     // One number for all lanes, from outside of the op.
     auto spread = [&](Value value) -> Value {
       if (Value copy = copies.lookupOrNull(value))
@@ -281,9 +281,9 @@ void LaneTile::emit() {
         operands.push_back(spread(operand));
       for (Type type : inside.getResultTypes())
         types.push_back(lanesOf(type));
-      Operation *copy = rewriter.create(
-          inside.getLoc(), inside.getName().getIdentifier(), operands, types,
-          inside.getAttrs());
+      Operation *copy =
+          rewriter.create(inside.getLoc(), inside.getName().getIdentifier(),
+                          operands, types, inside.getAttrs());
       copies.map(inside.getResults(), copy->getResults());
     }
     for (auto [sum, value] :

@@ -243,17 +243,15 @@ void Expansion::callLinear(SmallVector<Value> operands) {
         bias = pointerOrNull(input(2));
   Value rows = size(out, 0), columns = size(out, 1), depth = size(input(0), 1);
   Type stored = cast<MemRefType>(weight.getType()).getElementType();
-  StringRef format = stored.isBF16()  ? "bf16"
-                     : stored.isF16() ? "f16"
-                                      : "f32";
+  StringRef format = stored.isBF16() ? "bf16" : stored.isF16() ? "f16" : "f32";
   auto argument = dyn_cast<BlockArgument>(weight);
   if (!argument || !llvm::is_contained(panels, argument.getArgNumber())) {
     operands.append(
         {pointer(weight), strideOf(weight, 0), bias, rows, depth, columns});
     return call(bodies::functionName("stored_linear", format), operands);
   }
-  Value noActivation = builder.create<arith::ConstantOp>(
-      location, builder.getI32IntegerAttr(0));
+  Value noActivation =
+      builder.create<arith::ConstantOp>(location, builder.getI32IntegerAttr(0));
   operands.append({pointer(weight), bias, null(), constant(0), rows, depth,
                    columns, noActivation});
   call(bodies::functionName("linear", format), operands);

@@ -45,8 +45,8 @@ static std::pair<Value, Value> factorsOf(linalg::LinalgOp op) {
 
 /// The factors, of inputs that have rows first, if both are computed element by
 /// element of such as have one or the other; else null.
-static std::pair<Value, Value>
-sidesOf(linalg::LinalgOp op, const llvm::SmallBitVector &haveRows) {
+static std::pair<Value, Value> sidesOf(linalg::LinalgOp op,
+                                       const llvm::SmallBitVector &haveRows) {
   for (Operation &inside : op->getRegion(0).front().without_terminator())
     if (!OpTrait::hasElementwiseMappableTraits(&inside) &&
         !inside.hasTrait<OpTrait::ConstantLike>())

@@ -57,9 +57,9 @@ void forEachSize(
         visit);
 
 /// On a body: numbers of the arguments that are panels of 16 rows of a stored
-/// matrix, as the task library's own weights are packed, and not its rows. Sizes
-/// and strides of such a memref are those of the rows. Only `linear` reads it, as
-/// its weight.
+/// matrix, as the task library's own weights are packed, and not its rows.
+/// Sizes and strides of such a memref are those of the rows. Only `linear`
+/// reads it, as its weight.
 constexpr llvm::StringLiteral kPanelsAttribute = "event.panels";
 
 /// Whether a body's argument is read as the weight of `linear` and by nobody

@@ -27,8 +27,8 @@ static constexpr llvm::StringLiteral kCopyOfAttribute = "event.copy_of";
 // Products as calls
 //===----------------------------------------------------------------------===//
 
-/// The input that a factor is, if it is one as it is stored, a row of its matrix
-/// for each of the dimension's indices.
+/// The input that a factor is, if it is one as it is stored, a row of its
+/// matrix for each of the dimension's indices.
 static OpOperand *storedFactor(LinalgOp op, Value factor,
                                const BodyProduct &product, unsigned dimension) {
   if (auto widened = factor.getDefiningOp<arith::ExtFOp>())
@@ -61,10 +61,9 @@ static linalg::FillOp clearingOf(LinalgOp op) {
     if (isMemoryEffectFree(before))
       continue;
     WalkResult touches = before->walk([&](Operation *inside) {
-      return llvm::any_of(inside->getOperands(),
-                          [&](Value operand) {
-                            return event::rootOf(operand) == root;
-                          })
+      return llvm::any_of(
+                 inside->getOperands(),
+                 [&](Value operand) { return event::rootOf(operand) == root; })
                  ? WalkResult::interrupt()
                  : WalkResult::advance();
     });
@@ -262,10 +261,8 @@ BodyOp tasks::bodyOfTasks(model::CustomOp op, BodyOp body, Tiler &tiler) {
 }
 
 bool tasks::isPacked(BodyOp body, unsigned argument) {
-  auto panels =
-      body->getAttrOfType<DenseI64ArrayAttr>(event::kPanelsAttribute);
-  return panels &&
-         llvm::is_contained(panels.asArrayRef(), int64_t(argument));
+  auto panels = body->getAttrOfType<DenseI64ArrayAttr>(event::kPanelsAttribute);
+  return panels && llvm::is_contained(panels.asArrayRef(), int64_t(argument));
 }
 
 void tasks::replaceCopiedBodies(ModuleOp module) {
