@@ -131,6 +131,18 @@ static Value computeLeft(LinalgOp op, const BodyProduct &product, Value weight,
   return temporary;
 }
 
+/// Whether sizes of a memref have bounds that can be seen (BodyScratch.h), if a
+/// body of its temporaries has.
+static bool isWhole(Value memref) {
+  return isa<BlockArgument>(memref) || memref.getDefiningOp<memref::AllocaOp>();
+}
+
+/// The input that the left side is, where a call may read it as it is.
+static OpOperand *plainLeft(LinalgOp op, const BodyProduct &product) {
+  OpOperand *stored = storedFactor(op, product.left, product, product.row);
+  return stored && elementOf(stored->get()).isF32() ? stored : nullptr;
+}
+
 /// Whether a product can be a call, whose sums begin at 0.
 static bool isLinear(LinalgOp op) {
   std::optional<BodyProduct> product = event::productOf(op);
@@ -142,6 +154,8 @@ static bool isLinear(LinalgOp op) {
       storedFactor(op, product->right, *product, product->column);
   if (!weight || map.getDimPosition(0) != product->row ||
       !elementOf(out).isF32() || !product->left.getType().isF32())
+    return false;
+  if (!plainLeft(op, *product) && !(isWhole(out) && isWhole(weight->get())))
     return false;
   Type stored = elementOf(weight->get());
   return (stored.isF32() || stored.isBF16() || stored.isF16()) &&
@@ -155,10 +169,9 @@ static void makeCall(LinalgOp op) {
             storedFactor(op, product.right, product, product.column)->get();
   clearingOf(op).erase();
   OpBuilder builder(op);
-  OpOperand *stored = storedFactor(op, product.left, product, product.row);
-  Value left = stored && elementOf(stored->get()).isF32()
-                   ? stored->get()
-                   : computeLeft(op, product, weight, builder);
+  OpOperand *plain = plainLeft(op, product);
+  Value left =
+      plain ? plain->get() : computeLeft(op, product, weight, builder);
   builder.create<event::LibraryCallOp>(op.getLoc(), "linear",
                                        ValueRange{left, weight}, out);
   op->erase();
