@@ -135,7 +135,6 @@ public:
 
 private:
   SmallVector<linalg::LinalgOp> reductions();
-  void tile(RewriterBase &rewriter, linalg::LinalgOp op);
 };
 
 /// One tile: kLanes lanes by kSteps steps, one index of other dimensions.
@@ -303,20 +302,15 @@ SmallVector<linalg::LinalgOp> ReductionPass::reductions() {
   return ops;
 }
 
-/// Cuts a reduction into tiles, and peels what is left.
-void ReductionPass::tile(RewriterBase &rewriter, linalg::LinalgOp op) {
-  const Reduction reduction = *reductionOf(op);
-  SmallVector<int64_t> extents = op.getStaticLoopRanges(), sizes;
-  for (auto [dimension, extent] : llvm::enumerate(extents)) {
-    const int64_t wanted = dimension == reduction.lane   ? kLanes
-                           : dimension == reduction.step ? kSteps
-                                                         : 1;
-    sizes.push_back(extent == wanted ? 0 : wanted);
-  }
+/// Cuts a reduction into tiles of these sizes, and peels what is left.
+static void tile(RewriterBase &rewriter, linalg::LinalgOp op,
+                 SmallVector<int64_t> sizes) {
+  for (auto [size, extent] : llvm::zip(sizes, op.getStaticLoopRanges()))
+    if (size == extent)
+      size = 0;
   if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
     return;
   rewriter.setInsertionPoint(op);
-  // The order of the loops that this is equal to: lanes are outside of steps.
   auto tiled = linalg::tileLinalgOp(
       rewriter, op, linalg::LinalgTilingOptions().setTileSizes(sizes));
   if (failed(tiled))
@@ -328,24 +322,44 @@ void ReductionPass::tile(RewriterBase &rewriter, linalg::LinalgOp op) {
   linalg::peelLoops(rewriter, loops);
 }
 
+/// Whether an op has kLanes lanes, and one index of other parallel dimensions.
+static bool hasLanes(linalg::LinalgOp op) {
+  const Reduction reduction = *reductionOf(op);
+  for (auto [dimension, extent] : llvm::enumerate(op.getStaticLoopRanges()))
+    if (dimension != reduction.step &&
+        extent != (dimension == reduction.lane ? kLanes : 1))
+      return false;
+  return true;
+}
+
 void ReductionPass::runOnOperation() {
   IRRewriter rewriter(&getContext());
-  for (linalg::LinalgOp op : reductions())
-    tile(rewriter, op);
   // Sizes of peeled tiles become constants.
   OpPassManager cleaning(func::FuncOp::getOperationName());
   cleaning.addPass(createCanonicalizerPass());
-  if (failed(runPipeline(cleaning, getOperation())))
-    return signalPassFailure();
+  auto clean = [&] { return runPipeline(cleaning, getOperation()); };
   for (linalg::LinalgOp op : reductions()) {
     const Reduction reduction = *reductionOf(op);
-    SmallVector<int64_t> extents = op.getStaticLoopRanges();
-    bool isTile = true;
-    for (auto [dimension, extent] : llvm::enumerate(extents))
-      isTile &= extent == (dimension == reduction.lane   ? kLanes
-                           : dimension == reduction.step ? kSteps
-                                                         : 1);
-    if (!isTile)
+    SmallVector<int64_t> sizes(op.getNumLoops(), 1);
+    sizes[reduction.lane] = kLanes;
+    sizes[reduction.step] = 0;
+    tile(rewriter, op, sizes);
+  }
+  if (failed(clean()))
+    return signalPassFailure();
+  // What has fewer lanes keeps its loop over all steps.
+  for (linalg::LinalgOp op : reductions()) {
+    if (!hasLanes(op))
+      continue;
+    SmallVector<int64_t> sizes(op.getNumLoops(), 0);
+    sizes[reductionOf(op)->step] = kSteps;
+    tile(rewriter, op, sizes);
+  }
+  if (failed(clean()))
+    return signalPassFailure();
+  for (linalg::LinalgOp op : reductions()) {
+    if (!hasLanes(op) ||
+        op.getStaticLoopRanges()[reductionOf(op)->step] != kSteps)
       continue;
     rewriter.setInsertionPoint(op);
     LaneTile(rewriter, op).emit();
