@@ -3,6 +3,7 @@
 #include "codegen/cpu/Bodies.h"
 
 #include "codegen/cpu/Contractions.h"
+#include "codegen/cpu/Reductions.h"
 #include "codegen/plan/BodyFunctions.h"
 #include "codegen/plan/LibraryCalls.h"
 #include "dialects/Event/Event.h"
@@ -139,6 +140,8 @@ static void addLowering(PassManager &manager, bool checked) {
   if (!checked)
     cpu::addContractions(functions);
   functions.addPass(plan::createFuseProductsPass());
+  if (!checked)
+    cpu::addReductions(functions);
   functions.addPass(createConvertLinalgToLoopsPass());
   functions.addPass(createConvertVectorToSCFPass());
   functions.addPass(createLowerAffinePass());

@@ -8,7 +8,7 @@
 
 #include "codegen/cpu/Contractions.h"
 
-#include "dialects/Event/Event.h"
+#include "dialects/Event/BodyProducts.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,115 +26,13 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
+using baton::event::BodyProduct;
+using baton::event::isFromOutside;
+using baton::event::productOf;
 
 static constexpr int64_t kRows = 8, kLanes = 16;
-
-namespace {
-/// Dimensions of an op that multiplies two matrices: its rows, columns, depth.
-struct Product {
-  unsigned row, column, depth;
-};
-} // namespace
-
-/// Whether a value is one number for all elements.
-static bool isFromOutside(linalg::LinalgOp op, Value value) {
-  return value.getParentRegion() != &op->getRegion(0);
-}
-
-/// Marks the inputs that a value of an op's region is computed of.
-static void markInputs(linalg::LinalgOp op, Value value,
-                       llvm::SmallBitVector &inputs) {
-  if (isFromOutside(op, value))
-    return;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    inputs.set(argument.getArgNumber());
-    return;
-  }
-  for (Value operand : value.getDefiningOp()->getOperands())
-    markInputs(op, operand, inputs);
-}
-
-/// The factors of the product that the region adds to the element; null where
-/// it does anything else.
-static std::pair<Value, Value> factorsOf(linalg::LinalgOp op) {
-  Block &block = op->getRegion(0).front();
-  Value old = block.getArguments().back();
-  auto sum =
-      block.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!sum || (sum.getLhs() != old && sum.getRhs() != old))
-    return {};
-  auto product = (sum.getLhs() == old ? sum.getRhs() : sum.getLhs())
-                     .getDefiningOp<arith::MulFOp>();
-  if (!product)
-    return {};
-  return {product.getLhs(), product.getRhs()};
-}
-
-/// Whether one factor is made of inputs that have rows, the other one of inputs
-/// that have columns, and both element by element.
-static bool hasTwoSides(linalg::LinalgOp op,
-                        const llvm::SmallBitVector &haveRows) {
-  for (Operation &inside : op->getRegion(0).front().without_terminator())
-    if (!OpTrait::hasElementwiseMappableTraits(&inside) &&
-        !inside.hasTrait<OpTrait::ConstantLike>())
-      return false;
-  auto [left, right] = factorsOf(op);
-  if (!left)
-    return false;
-  auto isOf = [&](Value side, bool rows) {
-    llvm::SmallBitVector inputs(haveRows.size() + 1);
-    markInputs(op, side, inputs);
-    return inputs.any() && llvm::all_of(inputs.set_bits(), [&](unsigned i) {
-             return i < haveRows.size() && haveRows.test(i) == rows;
-           });
-  };
-  return (isOf(left, true) && isOf(right, false)) ||
-         (isOf(left, false) && isOf(right, true));
-}
-
-/// Whether the elements of a row are known to lie side by side: vectors of
-/// others would be read one by one.
-static bool isContiguous(Value value) {
-  auto type = dyn_cast<MemRefType>(value.getType());
-  if (!type)
-    return false;
-  auto [strides, offset] = getStridesAndOffset(type);
-  return !strides.empty() && strides.back() == 1;
-}
-
-static std::optional<Product> productOf(linalg::LinalgOp op) {
-  if (!op.hasPureBufferSemantics() ||
-      !llvm::all_of(op->getOperands(), isContiguous) ||
-      op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
-      op.getNumReductionLoops() != 1)
-    return std::nullopt;
-  AffineMap out = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  if (out.getNumResults() != 2 || !out.isProjectedPermutation())
-    return std::nullopt;
-  SmallVector<unsigned> depths;
-  op.getReductionDims(depths);
-  Product product{out.getDimPosition(0), out.getDimPosition(1), depths[0]};
-  llvm::SmallBitVector haveRows(op.getNumDpsInputs());
-  Value written = baton::event::rootOf(op.getDpsInitOperand(0)->get());
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    // What is written may not be read in another order.
-    if (baton::event::rootOf(input->get()) == written)
-      return std::nullopt;
-    AffineMap map = op.getMatchingIndexingMap(input);
-    const bool row = map.isFunctionOfDim(product.row);
-    if (map.getNumResults() != 2 || !map.isProjectedPermutation() ||
-        !map.isFunctionOfDim(product.depth) ||
-        row == map.isFunctionOfDim(product.column))
-      return std::nullopt;
-    haveRows[input->getOperandNumber()] = row;
-  }
-  if (!hasTwoSides(op, haveRows))
-    return std::nullopt;
-  return product;
-}
 
 /// Whether a dimension is a tile's.
 static bool isSmall(int64_t extent) {
@@ -174,7 +72,7 @@ struct TileProducts : FunctionPass<TileProducts> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (linalg::LinalgOp op : products()) {
-      Product product = *productOf(op);
+      BodyProduct product = *productOf(op);
       SmallVector<int64_t> extents = op.getStaticLoopRanges(), sizes(3, 0);
       for (auto [dimension, size] : {std::pair(product.row, rows),
                                      {product.column, kLanes},
@@ -224,7 +122,7 @@ private:
 
   RewriterBase &rewriter;
   linalg::LinalgOp op;
-  Product product;
+  BodyProduct product;
   SmallVector<int64_t> extents;
   llvm::DenseMap<Value, Value> computed;
 };
@@ -308,15 +206,9 @@ Value VectorTile::compute(Value value, unsigned first) {
 
 void VectorTile::emit() {
   Location location = op.getLoc();
-  auto [left, right] = factorsOf(op);
-  llvm::SmallBitVector inputs(op.getNumDpsInputs() + 1);
-  markInputs(op, left, inputs);
-  if (!op.getMatchingIndexingMap(op.getDpsInputOperand(inputs.find_first()))
-           .isFunctionOfDim(product.row))
-    std::swap(left, right);
-  Value rows = compute(left, product.row);
+  Value rows = compute(product.left, product.row);
   computed.clear();
-  Value columns = transposed(compute(right, product.column));
+  Value columns = transposed(compute(product.right, product.column));
   Value out = op.getDpsInitOperand(0)->get();
   auto lanes = VectorType::get({extents[product.column]}, elementOf(out));
   SmallVector<Value> sums;

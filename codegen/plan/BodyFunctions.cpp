@@ -128,8 +128,7 @@ static LogicalResult addFunction(ModuleOp module, OpBuilder &declarations,
   builder.setInsertionPointToEnd(&function.getBody().front());
   builder.create<func::ReturnOp>(body.getLoc());
   makeLoopsOfCopies(function);
-  return baton::plan::expandLibraryCalls(function, declarations,
-                                         body.usesScratch(), checked);
+  return baton::plan::expandLibraryCalls(function, body, declarations, checked);
 }
 
 llvm::Expected<OwningOpRef<ModuleOp>>

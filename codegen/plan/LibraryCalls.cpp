@@ -51,9 +51,10 @@ namespace {
 /// Writes out one call.
 class Expansion {
 public:
-  Expansion(LibraryCallOp op, OpBuilder &declarations, Value scratch, Value end)
+  Expansion(LibraryCallOp op, OpBuilder &declarations, Value scratch, Value end,
+            ArrayRef<int64_t> panels)
       : op(op), declarations(declarations), scratch(scratch), end(end),
-        builder(op), location(op.getLoc()),
+        panels(panels), builder(op), location(op.getLoc()),
         real(cast<MemRefType>(op.getOutputs().front().getType())
                  .getElementType()) {}
 
@@ -105,11 +106,14 @@ private:
   }
   void call(StringRef name, ValueRange operands);
   void callAttention();
+  void callLinear(SmallVector<Value> operands);
   void emitCalls();
 
   LibraryCallOp op;
   OpBuilder &declarations;
   Value scratch, end;
+  /// Arguments that are packed.
+  ArrayRef<int64_t> panels;
   OpBuilder builder;
   Location location;
   Type real;
@@ -233,6 +237,26 @@ void Expansion::callAttention() {
   builder.setInsertionPointAfter(loop);
 }
 
+/// Behind what all functions of rows take.
+void Expansion::callLinear(SmallVector<Value> operands) {
+  Value out = op.getOutputs().front(), weight = input(1),
+        bias = pointerOrNull(input(2));
+  Value rows = size(out, 0), columns = size(out, 1), depth = size(input(0), 1);
+  Type stored = cast<MemRefType>(weight.getType()).getElementType();
+  StringRef format = stored.isBF16() ? "bf16" : stored.isF16() ? "f16" : "f32";
+  auto argument = dyn_cast<BlockArgument>(weight);
+  if (!argument || !llvm::is_contained(panels, argument.getArgNumber())) {
+    operands.append(
+        {pointer(weight), strideOf(weight, 0), bias, rows, depth, columns});
+    return call(bodies::functionName("stored_linear", format), operands);
+  }
+  Value noActivation =
+      builder.create<arith::ConstantOp>(location, builder.getI32IntegerAttr(0));
+  operands.append({pointer(weight), bias, null(), constant(0), rows, depth,
+                   columns, noActivation});
+  call(bodies::functionName("linear", format), operands);
+}
+
 void Expansion::emitCalls() {
   if (op.getCallee() == "attention")
     return callAttention();
@@ -251,14 +275,7 @@ void Expansion::emitCalls() {
     operands.append({rows, columns, null()});
     call("softmax", operands);
   } else {
-    Value weight = input(1);
-    Type stored = cast<MemRefType>(weight.getType()).getElementType();
-    StringRef format = stored.isBF16()  ? "bf16"
-                       : stored.isF16() ? "f16"
-                                        : "f32";
-    operands.append({pointer(weight), strideOf(weight, 0),
-                     pointerOrNull(input(2)), rows, size(x, 1), columns});
-    call(bodies::functionName("stored_linear", format), operands);
+    callLinear(operands);
   }
 }
 
@@ -284,13 +301,15 @@ static Value bytesOf(OpBuilder &builder, memref::AllocaOp op) {
   return builder.create<arith::MulIOp>(location, lines, constant(kAlignment));
 }
 
-LogicalResult plan::expandLibraryCalls(func::FuncOp function,
-                                       OpBuilder &declarations,
-                                       bool usesScratch, bool checked) {
+LogicalResult plan::expandLibraryCalls(func::FuncOp function, BodyOp body,
+                                       OpBuilder &declarations, bool checked) {
   Block &block = function.getBody().front();
+  ArrayRef<int64_t> panels;
+  if (auto numbers = body->getAttrOfType<DenseI64ArrayAttr>(kPanelsAttribute))
+    panels = numbers;
   OpBuilder builder(function.getContext());
   Value scratch, end;
-  if (usesScratch) {
+  if (body.usesScratch()) {
     auto type =
         MemRefType::get({ShapedType::kDynamic}, builder.getIntegerType(8));
     scratch = block.addArgument(type, function.getLoc());
@@ -301,7 +320,7 @@ LogicalResult plan::expandLibraryCalls(func::FuncOp function,
     end = builder.create<arith::ConstantIndexOp>(function.getLoc(), 0);
   }
   auto expand = [&](LibraryCallOp op) {
-    Expansion expansion(op, declarations, scratch, end);
+    Expansion expansion(op, declarations, scratch, end, panels);
     if (checked)
       expansion.assertSizes();
     LogicalResult emitted = expansion.emit();

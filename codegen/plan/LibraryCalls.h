@@ -6,6 +6,7 @@
 // - A call becomes a func.call of the library's function: memrefs where that
 //   takes pointers, indices where it takes counts, strides and positions. A
 //   memref made of nothing (builtin.unrealized_conversion_cast) is null.
+//   Linears of arguments that are panels call what reads panels.
 // - A temporary becomes a part of the scratch that the call of the body passes:
 //   a memref made of that, an offset in bytes and its sizes. Each stays memory
 //   of its own, as far as structured ops can tell, until placeTemporaries().
@@ -27,11 +28,12 @@ namespace baton::plan {
 /// On functions whose last argument is scratch.
 constexpr llvm::StringLiteral kScratchAttribute = "event.scratch";
 
-/// Of the function of a body's. `declarations` gets those of the library's
+/// Of the function of `body`. `declarations` gets those of the library's
 /// functions. With `checked`, sizes that are to be one size are asserted to be.
 mlir::LogicalResult expandLibraryCalls(mlir::func::FuncOp function,
+                                       event::BodyOp body,
                                        mlir::OpBuilder &declarations,
-                                       bool usesScratch, bool checked);
+                                       bool checked);
 
 /// Temporaries as views of the scratch.
 std::unique_ptr<mlir::Pass> createPlaceTemporariesPass();

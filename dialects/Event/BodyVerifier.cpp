@@ -185,6 +185,17 @@ LogicalResult BodyOp::verifyRegions() {
                               "and strides (the last "
                               "stride may be 1)";
   }
+  if (Attribute panels = (*this)->getAttr(kPanelsAttribute)) {
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(panels);
+    const int64_t count = block.getNumArguments();
+    if (!numbers || llvm::any_of(numbers.asArrayRef(), [&](int64_t number) {
+          return number < 0 || number >= count ||
+                 !isWeightOfLinears(block.getArgument(number));
+        }))
+      return emitOpError() << "has " << kPanelsAttribute << " = " << panels
+                           << ", expected numbers of arguments that only "
+                           << "linears of the task library read, as weights";
+  }
   WalkResult result = getBody().walk([&](Operation *op) {
     return failed(verifyEffects(op, *this)) ? WalkResult::interrupt()
                                             : WalkResult::advance();

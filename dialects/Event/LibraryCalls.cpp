@@ -107,6 +107,19 @@ void baton::event::forEachSize(
       visit(operand->name, name, value, dimension);
 }
 
+bool baton::event::isWeightOfLinears(BlockArgument argument) {
+  bool isRead = false;
+  for (OpOperand &use : argument.getUses()) {
+    if (isa<memref::DimOp>(use.getOwner()))
+      continue;
+    auto call = dyn_cast<LibraryCallOp>(use.getOwner());
+    if (!call || call.getCallee() != "linear" || use.getOperandNumber() != 1)
+      return false;
+    isRead = true;
+  }
+  return isRead;
+}
+
 double LibraryCallOp::getNumber(StringRef name) {
   Attribute given = (*this)->getAttr(name);
   if (auto real = dyn_cast_or_null<FloatAttr>(given))

@@ -56,6 +56,16 @@ void forEachSize(
                             mlir::Value memref, unsigned dimension)>
         visit);
 
+/// On a body: numbers of the arguments that are panels of 16 rows of a stored
+/// matrix, as the task library's own weights are packed, and not its rows.
+/// Sizes and strides of such a memref are those of the rows. Only `linear`
+/// reads it, as its weight.
+constexpr llvm::StringLiteral kPanelsAttribute = "event.panels";
+
+/// Whether a body's argument is read as the weight of `linear` and by nobody
+/// else.
+bool isWeightOfLinears(mlir::BlockArgument argument);
+
 } // namespace baton::event
 
 #endif // BATON_DIALECTS_EVENT_LIBRARYCALLS_H

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/tiling/BodyLinears.h"
 #include "passes/tiling/BodyScratch.h"
 #include "passes/tiling/TilingPieces.h"
 #include "passes/tiling/Training.h"
@@ -36,6 +37,7 @@ struct Argument {
   unsigned number;
   event::AccessAttr access;
   MemRefType type;
+  bool isPacked;
 
   Box box() const {
     return {SmallVector<AffineExpr>(access.getLow().getResults()),
@@ -104,7 +106,8 @@ static LogicalResult passValue(model::CustomOp op, const Argument &argument,
   return success();
 }
 
-/// A parameter: a vector in F32, or a matrix as the checkpoint stores it.
+/// A parameter: a vector in F32, or a matrix as the checkpoint stores it, or in
+/// panels.
 static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
                                    const Box &box, Value value,
                                    const std::string &name, PhaseBuilder &phase,
@@ -124,12 +127,18 @@ static LogicalResult passParameter(model::CustomOp op, const Argument &argument,
   if (failed(expectFit(op, argument, type, element)))
     return failure();
   event::ParameterOp stored =
-      matrix ? tiler.table(name, value) : tiler.vector(name, value);
+      argument.isPacked ? tiler.panels(name, value, /*alternating=*/false)
+      : matrix          ? tiler.table(name, value)
+                        : tiler.vector(name, value);
   AffineExpr offset = tiler.plan.constant(0);
   SmallVector<Attribute> sizes, strides;
   for (unsigned d = 0; d < box.low.size(); ++d) {
     int64_t stride = matrix && d == 0 ? type.getDimension(1) : 1;
-    offset = offset + box.low[d] * stride;
+    // Whole rows.
+    if (argument.isPacked)
+      offset = stored.getFormAttr().getOffset(box.low[0]);
+    else
+      offset = offset + box.low[d] * stride;
     sizes.push_back(
         phase.count({box.high[d] - box.low[d],
                      tiler.plan.constant(type.getDimension(d)) - box.low[d]}));
@@ -216,7 +225,8 @@ static SmallVector<Argument> argumentsOf(event::BodyOp body) {
   Block &block = body.getBody().front();
   for (auto [i, access] : llvm::enumerate(body.getAccessAttrs()))
     arguments.push_back({unsigned(i), access,
-                         cast<MemRefType>(block.getArgument(i).getType())});
+                         cast<MemRefType>(block.getArgument(i).getType()),
+                         isPacked(body, i)});
   return arguments;
 }
 
@@ -289,6 +299,7 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
   // Whoever reads it calls the body.
   if (isRecomputed(op.getResult(0)))
     return success();
+  event::BodyOp called = bodyOfTasks(op, *body, tiler);
   std::string name = tiler.plan.uniqueName(nameOf(op));
   SmallVector<View> places;
   for (OpResult result : op.getResults())
@@ -304,7 +315,7 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
   size_t inputs = op.getInputs().size();
   SmallVector<Box> boxes;
   SmallVector<model::StepTensorType> types;
-  for (const Argument &argument : argumentsOf(*body)) {
+  for (const Argument &argument : argumentsOf(called)) {
     boxes.push_back(argument.box());
     types.push_back(argument.number < inputs
                         ? model::typeOf(op.getInputs()[argument.number])
@@ -317,10 +328,10 @@ LogicalResult tasks::tileCustom(model::CustomOp op, Tiler &tiler) {
                                operands)))
       return failure();
   }
-  if (failed(passScratch(*body, boxes, types, /*offset=*/0, phase, tiler,
+  if (failed(passScratch(called, boxes, types, /*offset=*/0, phase, tiler,
                          operands)))
     return failure();
-  phase.call(body->getSymName(), operands);
+  phase.call(called.getSymName(), operands);
   return success();
 }
 

@@ -6,6 +6,7 @@
 #include "passes/stages/DecodeMessages.h"
 #include "passes/stages/StagePrograms.h"
 #include "passes/tiling/BatchInputs.h"
+#include "passes/tiling/BodyLinears.h"
 #include "passes/tiling/DoublePrecision.h"
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TilingPieces.h"
@@ -256,6 +257,7 @@ struct TileTasks : tasks::impl::TileTasksBase<TileTasks> {
          llvm::make_early_inc_range(getOperation().getOps<model::ProgramOp>()))
       if (failed(run(model)))
         return signalPassFailure();
+    replaceCopiedBodies(getOperation());
     // What they say is in the plans now.
     for (Operation &op : llvm::make_early_inc_range(*getOperation().getBody()))
       if (isa<update::GroupOp, update::RuleOp, update::FormatOp, dist::MeshOp>(

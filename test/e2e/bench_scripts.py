@@ -152,7 +152,9 @@ def test(arguments, scratch):
     small = ["--hidden", 64, "--layers", 2, "--rounds", 1]
     for script, flags, said in (
             ("ranks.py", ["--work", path("ranks"), "--meshes", "dp=2", *small, "--batch", 2, "--seq", 16, "--steps", 3], "dp=2, threads: "),
-            ("events.py", [*small, "--workers", 1], "us a phase")):
+            ("events.py", [*small, "--workers", 1], "us a phase"),
+            ("bodies.py", ["--hidden", 64, "--inner", 96, "--layers", 1, "--rows", 16, "--columns", 32, "--rounds", 1,
+                           "--prefill", 8, "--decode", 2], "library_call ")):
         output = run([sys.executable, os.path.join(BENCH, script), arguments.batonc, *flags]).stdout
         expect(said in output, f"{script} does not say '{said}': {output}")
     run([arguments.batonc, arguments.folder, "--quiet", "--emit=schedule", "-o", path("same.mlir")])
@@ -170,7 +172,7 @@ def test(arguments, scratch):
     output = run([sys.executable, script, trainer, "--rounds", 1, "--model", arguments.folder, "--data",
                   tokens, "--batch", 2, "--seq", 8, "--workers", 1]).stdout
     expect("train/s" in output, f"programs.py: {output}")
-    print("ranks.py, events.py, schedules.py, programs.py and serving.py run")
+    print("ranks.py, events.py, bodies.py, schedules.py, programs.py and serving.py run")
 
 
 def main(scratch):

@@ -4,9 +4,10 @@ Each body stands in the place of a feed-forward layer's activation and product, 
 model that has little else. Its
 program for the emulation gives the CPU program's logits bit for bit, in prompts and row by
 row, for any number of workers and order of threads, and is clean under the thread sanitizer; where NVRTC is,
-two of them compile for a GPU without spilling. An op for which there is no C++ is refused in one
-line that names it. With --few: the ops of five bodies in one, a body that appends to states, the
-example of the docs in prompts, decoding and batches, and the refusals.
+two of them compile for a GPU without spilling. Reductions are as vectors what they are as loops. An
+op for which there is no C++ is refused in one line that names it. With --few: the ops of five bodies
+in one, a body that appends to states, reductions, the example of the docs in prompts, decoding and
+batches, and the refusals.
 """
 
 import argparse
@@ -221,6 +222,17 @@ def test(arguments, scratch):
         expect(host.generate(tokens[:3], 12)["tokens"] == device.generate(tokens[:3], 12)["tokens"] == plain,
                f"{name}: other tokens than without it")
 
+    # Reductions: of a prompt's rows sixteen are the lanes of vectors on the CPU, row by row none is,
+    # and on CUDA a thread has one.
+    file = os.path.join(here, "inputs", "reductions.mlir")
+    host, device = [Program(arguments.batonc, folder, path(f"reductions{i}"), f"--schedule={file}", *flags)
+                    for i, flags in enumerate(((), ("--target=cuda:emulated",)))]
+    expected = host.logits(tokens, path("logits.npy"), "--prefill-chunk", 1)
+    for program, chunk in ((host, 24), (host, 17), (device, 24)):
+        expect(program.logits(tokens, path("logits.npy"), "--prefill-chunk", chunk) == expected,
+               f"reductions, chunks of {chunk}: other logits")
+    expect(all(map(math.isfinite, sum(rows_of(expected), []))), "reductions: numbers that say nothing")
+
     # Prompts are one program on CUDA, steps of one row another: both have the body.
     example = "--schedule=" + os.path.join(arguments.examples, "schedules", "own-body.mlir")
     alone = [Program(arguments.batonc, folder, path(f"example{i}"), example, *flags)
@@ -247,7 +259,7 @@ def test(arguments, scratch):
         expect(result.returncode == 1 and result.stderr.count("\n") == 1 and "body @mine" in result.stderr
                and f"'{op}'" in result.stderr and re.search(name + r"\.mlir\W+\d+:\d+", result.stderr)
                and not os.path.exists(path("refused")), f"{op}: {result.stderr}")
-    print(f"{len(bodies)} bodies and {', '.join(names)} give the CPU's bits")
+    print(f"{len(bodies)} bodies, {', '.join(names)} and reductions give the CPU's bits")
     if arguments.few:
         return
 

@@ -5,14 +5,15 @@ decoding, on CPUs and as emulated CUDA, for chunks and workers, have the logits 
 program without the bodies, bit for bit. So has a norm that is computed again in front of a
 product. A feed-forward layer by one body computes in its own order: the golden logits, and
 one set of bits on both targets. Weights of 16 bits and biases are those of the library's
-linear. `batonc check-body` finds bodies and adjoints right, and a box that is too small;
+linear, and so are products that a body has as one op, of packed matrices and of rows.
+`batonc check-body` finds bodies and adjoints right, and a box that is too small;
 sizes that do not fit are an error of batonc's where they are known, and of a program with a
 sanitizer's where they are not; the thread sanitizer finds nothing. A norm's body that names
 its adjoints trains, in F32 and in F64. From Python, functions of baton.library have the bits of
 the model's ops, and refuse to train in one line.
 
-Without --more: attention and the products in front of it on CPUs, a whole layer on both targets,
-one box that is too small, sizes that batonc knows, and functions from Python on CPUs.
+Without --more: attention and the products in front of it on CPUs, a whole layer and a product as
+one op on both targets, one box that is too small, sizes that batonc knows, and functions from Python on CPUs.
 """
 
 import argparse
@@ -293,6 +294,11 @@ def test_few(bench):
     bench.logits(host, bench.case["tokens"])
     programs.check(bench.path("logits.npy"), bench.folder)
 
+    # A product as one op, with what is computed of its left side, whose matrix comes packed.
+    plain = bench.logits(bench.compiled("plain", EMPTY))
+    product = read("projection.mlir")
+    bench.expect_bits("packed", product.replace("36", "32"), plain, CPU, EMULATED, ways=((2, 17), (2, 1)))
+
     # What check-body says.
     low = called.replace("read @x, (t)[rows, past, outputs] -> (t * 16, 0)\n                    to (t)[rows, past, "
                          "outputs] -> (t * 16 + 16, 65536)", "read @x, (t)[rows, past, outputs] -> (t * 16, 0)\n"
@@ -323,6 +329,20 @@ def test_more(bench, half_folder):
     expect(unfused != bench.logits(fused), "attention as products has the bits of attention as one op")
     bench.expect_bits("softmax", read("library_softmax.mlir"), unfused, CPU, EMULATED)
     bench.expect_bits("recomputed", NORM, unfused, CPU, EMULATED)
+    # From rows inside of panels on, the matrix comes row by row; added to what is there, it is no linear.
+    product = read("projection.mlir")
+    bench.expect_bits("rows", product, unfused, CPU, EMULATED)
+    added = product.replace("linalg.fill", """linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>],
+                    iterator_types = ["parallel", "parallel"]} outs(%y : memref<?x?xf32, strided<[?, 1]>>) {
+    ^bb0(%old: f32):
+      linalg.yield %zero : f32
+    }
+    //""")
+    bench.expect_bits("added", added, unfused, CPU, EMULATED)
+    packed = product.replace("36", "32")
+    sanitized = bench.compiled("sanitized product", packed, "--sanitize=address")
+    expect(bench.logits(sanitized, bench.tokens[:9]) == bench.logits(bench.compiled("packed", packed), bench.tokens[:9]),
+           "a packed product: other bits when sanitized")
 
     host = bench.compiled("host", called)
     bench.expect_bits("layer", called, bench.logits(host), CPU, EMULATED)

@@ -197,3 +197,16 @@ event.body @in_place grid ()[r, p, o] -> (r) accesses [#read, #write, #more] {
   memref.store %value, %x[%zero] : !m
   memref.store %value, %y[%zero] : !m
 }
+
+// -----
+
+!m = memref<?x?xf32, strided<[?, 1]>>
+#x = #event.access<read @x, (t)[r, p, o] -> (t * 16, 0) to (t)[r, p, o] -> (t * 16 + 16, 9)>
+#w = #event.access<read @w, (t)[r, p, o] -> (0, 0) to (t)[r, p, o] -> (9, 9)>
+#y = #event.access<write @y, (t)[r, p, o] -> (t * 16, 0) to (t)[r, p, o] -> (t * 16 + 16, 9)>
+
+// expected-error @below {{has event.panels = array<i64: 0>, expected numbers of arguments that only linears of the task library read, as weights}}
+event.body @panels_of_rows grid ()[r, p, o] -> (r) accesses [#x, #w, #y] attributes {event.panels = array<i64: 0>} {
+^bb0(%x: !m, %w: !m, %y: !m):
+  event.library_call "linear" ins(%x, %w : !m, !m) outs(%y : !m)
+}
