@@ -3,7 +3,7 @@
 //
 // RUN: baton-opt %s --training-form --differentiate | FileCheck %s
 // RUN: sed 's/\["head"\]/["head"] {frozen}/' %s | baton-opt --training-form --differentiate | FileCheck %s --check-prefix=WEIGHT
-// RUN: sed 's/\["bias"\]/["bias"] {frozen}/' %s | baton-opt --training-form --differentiate | FileCheck %s --check-prefix=BIAS
+// RUN: sed 's/\["bias"\]/["bias"] {frozen}/' %s | baton-opt --training-form --differentiate | FileCheck %s --check-prefix=HELD
 // RUN: baton-opt %s --training-form=preferences --differentiate --cse --canonicalize | FileCheck %s --check-prefix=PAIRS
 // RUN: sed 's/\["head"\]/["head"] {frozen}/' %s | baton-opt --training-form=preferences --differentiate --cse --canonicalize | FileCheck %s --check-prefix=PAIRS
 // RUN: sed 's/\["\(head\|bias\)"\]/["\1"] {frozen}/' %s | baton-opt --training-form=preferences --differentiate --cse --canonicalize | FileCheck %s --check-prefix=FROZEN
@@ -25,9 +25,9 @@
 
 // WEIGHT: %{{.+}}, %{{.+}}, %{{.+}}, %[[DBIAS:.+]] = model.cross_entropy
 // WEIGHT-NEXT: model.gradient %[[DBIAS]]
-// BIAS: %{{.+}}, %{{.+}}, %[[DHEAD:.+]], %{{.+}} = model.cross_entropy
-// BIAS-NEXT: model.gradient %[[DHEAD]]
-// BIAS-NEXT: model.embedding_gradient
+// HELD: %{{.+}}, %{{.+}}, %[[DHEAD:.+]], %{{.+}} = model.cross_entropy
+// HELD-NEXT: model.gradient %[[DHEAD]]
+// HELD-NEXT: model.embedding_gradient
 
 // PAIRS: %[[LOSS:.+]], %{{.+}}, %{{.+}}, %{{.+}} = model.cross_entropy %[[X:.+]], %[[HEAD:.+]], %{{.+}}, %[[WEIGHTS:.+]] bias %[[BIAS:.+]] :
 // PAIRS: %{{.+}}, %[[GRADIENT:.+]] = model.preference_loss %[[LOSS]]
@@ -44,23 +44,26 @@
 // FROZEN: model.embedding_gradient %[[WEIGHED]]
 
 // PLAN: event.phase "head.loss.logits" grid
-// PLAN: event.call "product" [{{.*}}#event.address<@bias
+// PLAN: event.call "product" [{{.*}}#event.address<@bias.weights, (d0)[s0, s1, s2] -> (d0 * 64)>, #event.null
 // PLAN: event.phase "head.loss_weight_gradient"
 // PLAN: event.phase "head.loss_bias_gradient" grid
 // PLAN: event.call "sum_rows" [#event.address<@bias.gradient{{.*}}, #event.address<@head.loss.logits{{.*}}#event.address<@accumulate
 // PLAN: event.phase "head.loss_bias_gradient.2" grid
 // PLAN: event.call "sum_rows" [#event.address<@bias.gradient{{.*}}, #event.null]
-// PLAN: event.phase "head.loss_bias_gradient.3" grid
+// PLAN: event.phase "head.loss_bias_gradient.5" grid
+// PLAN-NOT: event.call "cross_entropy"
 // PROOF: proof
 
 // The second half begins one row too early where their number is odd, and leaves it out.
+// ODD: event.phase "head.loss_bias_gradient" grid
 // ODD: event.phase "head.loss_bias_gradient.2" grid
-// ODD: event.call "sum_rows" [{{.*}}#event.address<@head.loss.logits (d0)[s0, s1, s2] -> ({{.*}}s0{{.*}}, d0 * 64)>
+// ODD: event.call "sum_rows" [{{.*}}#event.address<@head.loss.logits, (d0)[s0, s1, s2] -> (-s0 + (s0 ceildiv 2) * 2, d0 * 64)>, {{[^>]*>}}, #event.count<(d0)[s0, s1, s2] -> (s0 - s0 ceildiv 2, s0 - s0 ceildiv 2)>
+// ODD-NOT: event.call "cross_entropy"
 
-// PANELS: event.call "linear" [{{.*}}#event.address<@bias
+// PANELS: event.call "linear_f32" [{{.*}}#event.weight<@head.weight{{.*}}#event.address<@bias.weights, (d0)[s0, s1, s2] -> (d0 * 64)>
 // PANELS: event.phase "head.loss_bias_gradient"
 // PACKED: event.phase "head.loss.logits" grid
-// PACKED: event.call "product" [{{.*}}#event.weight<@head.bias
+// PACKED: event.call "product" [{{.*}}#event.weight<@head.bias, (d0)[s0, s1, s2] -> (d0 * 64)>
 !rows = !model.tensor<rows x i32>
 !x = !model.tensor<rows x 8 x f32>
 !table = !model.tensor<16 x 8 x f32>
