@@ -22,7 +22,6 @@ import json
 import math
 import os
 import re
-import shutil
 import sys
 
 import programs
@@ -54,7 +53,8 @@ def norm(values):
 
 def off(found, wanted):
     """The distance, in parts of what it should be."""
-    return norm(a - b for a, b in zip(found, wanted, strict=True)) / norm(wanted)
+    # Where an adapter's other matrix is still zero, so are gradients.
+    return norm(a - b for a, b in zip(found, wanted, strict=True)) / (norm(wanted) or 1e-30)
 
 
 class Test:
@@ -111,6 +111,24 @@ class Test:
         gradients = {name: values for name, (_, _, values) in read_tensors(out + ".gradients").items()}
         return lines_of(result.stdout, "tokens_per_s"), gradients
 
+    @property
+    def pairs(self):
+        return write_lines(self.path("pairs.jsonl"), PAIRS)
+
+    @property
+    def documents(self):
+        return write_lines(self.path("documents.jsonl"),
+                           [{"prompt": pair["prompt"], "completion": pair["chosen"]} for pair in PAIRS])
+
+    def teach(self):
+        """What a model with another bias says of the documents."""
+        program = self.path("teacher")
+        run([self.arguments.batonc, self.path("model.mlir"), "--max-batch=1", "--max-outputs=16", "--quiet", *quickly([]),
+             "-o", program])
+        run([program, "teach", "--weights", self.other, "--data", self.documents, "--seq", 64, "--top-k", 7, "--temperature", 1.5,
+             "--out", self.path("taught"), "--quiet"])
+        return self.path("taught")
+
     def column(self, values):
         return values[COLUMN::self.width]
 
@@ -138,18 +156,10 @@ def check_column(test, what, gradients):
 
 def check_losses(test):
     """All forms of the loss."""
-    pairs = write_lines(test.path("pairs.jsonl"), PAIRS)
-    documents = write_lines(test.path("documents.jsonl"),
-                            [{"prompt": pair["prompt"], "completion": pair["chosen"]} for pair in PAIRS])
-    teacher = test.path("teacher")
-    run([test.arguments.batonc, test.path("model.mlir"), "--max-batch=1", "--max-outputs=16", "--quiet", *quickly([]),
-         "-o", teacher])
-    run([teacher, "teach", "--weights", test.other, "--data", documents, "--seq", 64, "--top-k", 7, "--temperature", 1.5,
-         "--out", test.path("taught"), "--quiet"])
     cases = {"tokens": ([], []), "pairs": (["--loss=dpo"], ["--dpo-beta", 0.3]),
-             "a teacher": (["--loss=distill", "--teacher-top-k=7"], ["--teacher", test.path("taught"), "--ce", 0.5])}
+             "a teacher": (["--loss=distill", "--teacher-top-k=7"], ["--teacher", test.teach(), "--ce", 0.5])}
     for what, (compiling, flags) in cases.items():
-        data = {"pairs": pairs, "a teacher": documents}.get(what)
+        data = {"pairs": test.pairs, "a teacher": test.documents}.get(what)
         program = test.compile(what.split()[-1], *compiling)
         biased = test.train(program, *flags, data=data)
         check_column(test, what, biased[1])
@@ -255,11 +265,14 @@ def check_ranks(test):
             found = test.train(many, *more, steps=len(lines))
             compare(f"{what}, {name}", found, (lines, gradients))
         expect(test.train(many, *more, "--workers", 5, steps=len(lines)) == found, f"{what}: other workers, other bits")
-    # The loss of pairs, whose rows count otherwise when their gradients are made.
-    pairs = write_lines(test.path("pairs.jsonl"), PAIRS)
-    alone, cut = (test.train(test.compile(f"pairs{i}", "--loss=dpo", *flags), data=pairs)
-                  for i, flags in enumerate(([], ["--mesh=tp=2"])))
-    compare("tp=2, pairs", cut, alone)
+    # Rows of pairs count otherwise when their gradients are made; the head beside an adapter is frozen.
+    cases = {"pairs": (["--loss=dpo"], [], test.pairs),
+             "a teacher": (["--loss=distill", "--teacher-top-k=7"], ["--teacher", test.teach(), "--ce", 0.5], test.documents),
+             "an adapter": (["--adapter=lora:r=2"], [], None)}
+    for what, (compiling, flags, data) in cases.items():
+        alone, cut = (test.train(test.compile(name, *compiling, *mesh), *flags, data=data)
+                      for name, mesh in (("alone", []), ("cut", ["--mesh=tp=2"])))
+        compare(f"tp=2, {what}", cut, alone)
 
 
 def check_device(test):
