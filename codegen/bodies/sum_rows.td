@@ -7,7 +7,8 @@ def SumRowsBody : Body<"sum_rows",
            Reads<["rows", "columns"]>:$dy, Stride:$dy_stride,
            Count:$rows, Count:$columns, Accumulate:$accumulate)> {
   let description = [{
-    `out[c] (+)=` the sum over `r` of `dy[r][c]`.
+    `out[c] (+)=` the sum over `r` of `dy[r][c]`. The chain of an element that joins what
+    is there starts at that.
   }];
   let flops = "rows * columns";
 }

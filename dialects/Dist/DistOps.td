@@ -367,12 +367,17 @@ def Dist_CombineRowsOp : Dist_RowExchange<"combine_rows", "what experts have mad
 // Cross-entropy over a sharded vocabulary
 //===----------------------------------------------------------------------===//
 
-class Dist_LossOp<string mnemonic> : Dist_Op<mnemonic, [Pure]> {
+class Dist_LossOp<string mnemonic, list<Trait> traits = []> : Dist_Op<mnemonic, [Pure] # traits> {
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def Dist_LogitMaximumOp : Dist_LossOp<"logit_maximum"> {
+/// One that makes a rank's logits. `before`: how its operands before a teacher's read.
+class Dist_LogitOp<string mnemonic, string before> : Dist_LossOp<mnemonic, [AttrSizedOperandSegments]> {
+  let assemblyFormat = before # [{ (`,` $teacher^)? (`bias` $bias^)? attr-dict `:` functional-type(operands, results) }];
+}
+
+def Dist_LogitMaximumOp : Dist_LogitOp<"logit_maximum", "$x `,` $weight"> {
   let summary = "the largest of every row's logits";
   let description = [{
     Logits are those of `model.cross_entropy`, of which this and the next three
@@ -381,17 +386,17 @@ def Dist_LogitMaximumOp : Dist_LossOp<"logit_maximum"> {
     maximum is that of tokens which the teacher does not name.
 
     **Constraints:**
-    - x is [rows, K] in f32, the weight static [V, K]
+    - x is [rows, K] in f32, the weight static [V, K], a bias [V]
     - a teacher is its tokens, [rows, N] in i32, and its numbers, [rows, N + 5] in f32
     - the result is [rows] in f32, with a teacher [rows, 2]
     - scale is finite; softcap is not negative
   }];
   let arguments = (ins AnyType:$x, AnyType:$weight, Variadic<AnyType>:$teacher,
-                       F32Attr:$scale, F32Attr:$softcap);
+                       Optional<AnyType>:$bias, F32Attr:$scale, F32Attr:$softcap);
   let results = (outs AnyType:$result);
 }
 
-def Dist_LogitSumsOp : Dist_LossOp<"logit_sums"> {
+def Dist_LogitSumsOp : Dist_LogitOp<"logit_sums", "$x `,` $weight `,` $targets `,` $maximum"> {
   let summary = "of every row the sum of exp(logit - maximum), and its target's logit";
   let description = [{
     A target that a rank's part of the vocabulary does not have counts zero. With a
@@ -406,7 +411,8 @@ def Dist_LogitSumsOp : Dist_LossOp<"logit_sums"> {
     - targets are [rows] in i32, the maximum is that op's; the result is [rows, 2] in f32, with a teacher [rows, 6]
   }];
   let arguments = (ins AnyType:$x, AnyType:$weight, AnyType:$targets, AnyType:$maximum,
-                       Variadic<AnyType>:$teacher, F32Attr:$scale, F32Attr:$softcap);
+                       Variadic<AnyType>:$teacher, Optional<AnyType>:$bias,
+                       F32Attr:$scale, F32Attr:$softcap);
   let results = (outs AnyType:$result);
 }
 
@@ -424,18 +430,20 @@ def Dist_LossesOp : Dist_LossOp<"losses"> {
   let results = (outs AnyType:$result);
 }
 
-def Dist_LossGradientsOp : Dist_LossOp<"loss_gradients"> {
-  let summary = "dx and dweight of model.cross_entropy";
+def Dist_LossGradientsOp
+    : Dist_LogitOp<"loss_gradients", "$x `,` $weight `,` $targets `,` $weights `,` $maximum `,` $sums"> {
+  let summary = "dx, dweight and dbias of model.cross_entropy";
   let description = [{
     **Constraints:**
-    - x, weight, targets, the teacher, scale and softcap are as for `dist.logit_sums`
+    - x, weight, targets, the teacher, the bias, scale and softcap are as for `dist.logit_sums`
     - weights are [rows] in f32, maximum and sums as those ops make them
     - dx has x's type, dweight the weight's shape in f32
+    - with a bias, and only then, there is a dbias of its shape in f32
   }];
   let arguments = (ins AnyType:$x, AnyType:$weight, AnyType:$targets, AnyType:$weights,
                        AnyType:$maximum, AnyType:$sums, Variadic<AnyType>:$teacher,
-                       F32Attr:$scale, F32Attr:$softcap);
-  let results = (outs AnyType:$dx, AnyType:$dweight);
+                       Optional<AnyType>:$bias, F32Attr:$scale, F32Attr:$softcap);
+  let results = (outs AnyType:$dx, AnyType:$dweight, Optional<AnyType>:$dbias);
 }
 
 //===----------------------------------------------------------------------===//

@@ -488,6 +488,12 @@ template <typename OpT> static LogicalResult verifyLogits(OpT op) {
       weight.getDimension(1) != x.getDimension(1))
     return op.emitOpError() << "the weight is " << op.getWeight().getType()
                             << ", expected [V, " << x.getDimension(1) << "]";
+  if (Value bias = op.getBias()) {
+    if (!isa<StepTensorType>(bias.getType()))
+      return op.emitOpError() << "the bias is no tensor";
+    if (failed(expectShape(op, "the bias", bias, {weight.getDimension(0)})))
+      return failure();
+  }
   if (failed(expectFinite(op, "scale", op.getScale())))
     return failure();
   return expectNotNegative(op, "softcap", op.getSoftcap());
@@ -565,5 +571,13 @@ LogicalResult LossGradientsOp::verify() {
   if (getDx().getType() != getX().getType())
     return emitOpError() << "dx is " << getDx().getType() << ", expected "
                          << getX().getType();
-  return expectNumbers(*this, "dweight", getDweight(), shapeOf(getWeight()));
+  if (failed(
+          expectNumbers(*this, "dweight", getDweight(), shapeOf(getWeight()))))
+    return failure();
+  if (!getBias() != !getDbias())
+    return emitOpError() << "has a bias without a dbias, or the other way "
+                            "round, expected both or neither";
+  return getBias() ? expectNumbers(*this, "dbias", getDbias(),
+                                   {shapeOf(getWeight())[0]})
+                   : success();
 }

@@ -343,19 +343,26 @@ int64_t CrossEntropyOp::getProductFlops() {
 /// Nothing is made of those that have a teacher.
 static CrossEntropyOp weighed(CrossEntropyOp op, Adjoint &adjoint,
                               Value gradient) {
-  Value weights = adjoint.value(op.getWeights());
+  Value weights = adjoint.value(op.getWeights()), bias = op.getBias();
+  if (bias)
+    bias = adjoint.value(bias);
   return create<CrossEntropyOp>(
       adjoint, op->getResultTypes(), adjoint.value(op.getX()),
       adjoint.value(op.getWeight()), adjoint.value(op.getTargets()),
       create<WeighRowsOp>(adjoint, typeOf(weights), weights, gradient),
-      /*teacher=*/ValueRange(), op.getScaleAttr(), op.getSoftcapAttr());
+      /*teacher=*/ValueRange(), bias, op.getScaleAttr(), op.getSoftcapAttr());
+}
+
+/// Whether neither the weight nor a bias trains.
+static bool isFrozenHead(CrossEntropyOp op) {
+  return isFrozen(op.getWeight()) && (!op.getBias() || isFrozen(op.getBias()));
 }
 
 void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {
   Value gradient = adjoint.gradient(getLoss());
   if (!gradient)
     adjoint.add(getX(), getDx());
-  else if (isFrozen(getWeight()))
+  else if (isFrozenHead(*this))
     // A row's gradient is linear in its weight, and nothing else is read.
     adjoint.add(getX(), create<WeighRowsOp>(adjoint, typeOf(getDx()), getDx(),
                                             gradient));
@@ -365,9 +372,10 @@ void CrossEntropyOp::differentiateInputs(Adjoint &adjoint) {
 
 void CrossEntropyOp::differentiateParameters(Adjoint &adjoint) {
   Value gradient = adjoint.gradient(getLoss());
-  contribute(adjoint, getWeight(),
-             gradient ? weighed(*this, adjoint, gradient).getDweight()
-                      : getDweight());
+  CrossEntropyOp op = gradient ? weighed(*this, adjoint, gradient) : *this;
+  contribute(adjoint, getWeight(), op.getDweight());
+  if (getBias())
+    contribute(adjoint, getBias(), op.getDbias());
 }
 
 void PreferenceLossOp::differentiateInputs(Adjoint &adjoint) {

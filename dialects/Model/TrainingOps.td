@@ -37,19 +37,20 @@ def Model_SequenceAttentionOp : Model_PlainOp<"sequence_attention", [Pure, Model
   let hasVerifier = 1;
 }
 
-def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_ParameterProductAdjoint]> {
+def Model_CrossEntropyOp : Model_Op<"cross_entropy", [Pure, AttrSizedOperandSegments, Model_ParameterProductAdjoint]> {
   let summary = "an output projection, the loss of its logits, and the gradients of that";
   let description = [{
-    With `l = cap(scale * x[r] · weightᵀ)`, `cap` as in `model.attention`:
-    `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `dx` and
-    `dweight` are the gradients of the sum of all losses, for x and for the
-    weight. A loss ends its program, so they are known as soon as the logits are,
+    With `l = cap(scale * (x[r] · weightᵀ + bias))`, `cap` as in `model.attention`,
+    and 0 for a bias that is not there:
+    `loss[r] = weights[r] * (log(sum(exp(l))) - l[targets[r]])`. `dx`, `dweight` and
+    `dbias` are the gradients of the sum of all losses, for x, the weight and the
+    bias. A loss ends its program, so they are known as soon as the logits are,
     which are made once, for some of the rows after others, so that those of all
     never exist. What nobody reads is not computed.
 
     Where something is made of the losses first, rows count by the gradient for
-    them: a frozen weight's dx is multiplied by it, and of another one logits are
-    made again, in a second op whose weights are multiplied by it.
+    them: dx is multiplied by it where weight and bias are frozen, and else logits
+    are made again, in a second op whose weights are multiplied by it.
 
     With a teacher (Hinton et al., "Distilling the Knowledge in a Neural Network", 2015)
     there are, for each row, the N likeliest tokens of another model, ascending, and
@@ -63,18 +64,25 @@ def Model_CrossEntropyOp : Model_PlainOp<"cross_entropy", [Pure, Model_Parameter
     above, and the gradients are those of the first.
 
     **Constraints:**
-    - x is `rows x K x f32`; the weight is static [vocabulary, K]
+    - x is `rows x K x f32`; the weight is static [vocabulary, K], a bias [vocabulary]
     - targets are `rows x i32`, weights `rows x f32`
     - a teacher is two values, `rows x N x i32` and `rows x (N + 5) x f32`, with N at least 1 and at most the vocabulary
     - the loss is `rows x f32`, with a teacher `rows x 3 x f32`, dx has x's type, dweight is [vocabulary, K] in f32
+    - with a bias, and only then, there is a dbias, [vocabulary] in f32
     - scale is finite; softcap is not negative
   }];
   let arguments = (ins Model_TensorType:$x, Model_TensorType:$weight,
                        Model_TensorType:$targets, Model_TensorType:$weights,
                        Variadic<Model_TensorType>:$teacher,
+                       Optional<Model_TensorType>:$bias,
                        DefaultValuedAttr<F32Attr, "1.0f">:$scale,
                        DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
-  let results = (outs Model_TensorType:$loss, Model_TensorType:$dx, Model_TensorType:$dweight);
+  let results = (outs Model_TensorType:$loss, Model_TensorType:$dx, Model_TensorType:$dweight,
+                      Optional<Model_TensorType>:$dbias);
+  let assemblyFormat = [{
+    $x `,` $weight `,` $targets `,` $weights (`,` $teacher^)? (`bias` $bias^)? attr-dict
+    `:` functional-type(operands, results)
+  }];
   let hasVerifier = 1;
 }
 

@@ -77,9 +77,17 @@ LogicalResult CrossEntropyOp::verify() {
                          getTeacher().empty()
                              ? Shape({kRows})
                              : Shape({kRows, kTeacherLosses}))) ||
-      failed(expectTypeOf(*this, "dx", getDx(), "x", getX())))
+      failed(expectTypeOf(*this, "dx", getDx(), "x", getX())) ||
+      failed(expectValue(*this, "dweight", getDweight(), weight)))
     return failure();
-  return expectValue(*this, "dweight", getDweight(), weight);
+  if (!getBias() != !getDbias())
+    return emitOpError() << "has a bias without a dbias, or the other way "
+                            "round, expected both or neither";
+  if (!getBias())
+    return success();
+  if (failed(expectShape(*this, "the bias", getBias(), {weight[0]})))
+    return failure();
+  return expectValue(*this, "dbias", getDbias(), {weight[0]});
 }
 
 LogicalResult PreferenceLossOp::verify() {

@@ -63,6 +63,7 @@ struct Statistics {
     return sums.getX() == op.getX() && sums.getWeight() == op.getWeight() &&
            sums.getTargets() == op.getTargets() &&
            sums.getTeacher() == op.getTeacher() &&
+           sums.getBias() == op.getBias() &&
            sums.getScaleAttr() == op.getScaleAttr() &&
            sums.getSoftcapAttr() == op.getSoftcapAttr();
   }
@@ -75,8 +76,8 @@ static LogicalResult expand(CrossEntropyOp op, MeshOp mesh,
   SmallVector<PlacementAttr> read = readPlacements(op);
   PlacementAttr x = read[0], weight = read[1], targets = read[2],
                 weights = read[3];
-  // Of a teacher; nothing without one.
-  auto withTeacher = [&](ArrayRef<PlacementAttr> own) {
+  // And those of a teacher and a bias, where there are any.
+  auto withRest = [&](ArrayRef<PlacementAttr> own) {
     SmallVector<PlacementAttr> all(own);
     all.append(read.begin() + 4, read.end());
     return all;
@@ -92,17 +93,17 @@ static LogicalResult expand(CrossEntropyOp op, MeshOp mesh,
   if (found == known.end()) {
     auto maximum = builder.create<LogitMaximumOp>(
         location, hasTeacher ? numbers(kTeacherMaxima) : rows, op.getX(),
-        op.getWeight(), op.getTeacher(), op.getScaleAttr(),
+        op.getWeight(), op.getTeacher(), op.getBias(), op.getScaleAttr(),
         op.getSoftcapAttr());
-    if (failed(annotate(maximum, withTeacher({x, weight}), {}, mesh)))
+    if (failed(annotate(maximum, withRest({x, weight}), {}, mesh)))
       return failure();
     auto sums = builder.create<LogitSumsOp>(
         location, numbers(hasTeacher ? kTeacherSums : 2), op.getX(),
-        op.getWeight(), op.getTargets(), maximum, op.getTeacher(),
+        op.getWeight(), op.getTargets(), maximum, op.getTeacher(), op.getBias(),
         op.getScaleAttr(), op.getSoftcapAttr());
     if (failed(annotate(sums,
-                        withTeacher({x, weight, targets,
-                                     dist::placementOf(maximum.getResult())}),
+                        withRest({x, weight, targets,
+                                  dist::placementOf(maximum.getResult())}),
                         {}, mesh)))
       return failure();
     known.push_back({maximum, sums});
@@ -118,23 +119,27 @@ static LogicalResult expand(CrossEntropyOp op, MeshOp mesh,
         op.getTeacher().drop_front(hasTeacher ? 1 : 0));
     SmallVector<PlacementAttr> placements = {row, pair, weights};
     if (hasTeacher)
-      placements.push_back(read.back());
+      placements.push_back(read[5]);
     if (failed(annotate(losses, placements, dist::placementOf(op.getLoss()),
                         mesh)))
       return failure();
     op.getLoss().replaceAllUsesWith(losses);
   }
+  // All results but the loss.
+  ResultRange made = op->getResults().drop_front();
+  SmallVector<PlacementAttr> lie;
+  for (Value result : made)
+    lie.push_back(dist::placementOf(result));
   auto gradients = builder.create<LossGradientsOp>(
-      location, TypeRange({op.getDx().getType(), op.getDweight().getType()}),
-      op.getX(), op.getWeight(), op.getTargets(), op.getWeights(), maximum,
-      sums, op.getTeacher(), op.getScaleAttr(), op.getSoftcapAttr());
-  if (failed(annotate(
-          gradients, withTeacher({x, weight, targets, weights, row, pair}),
-          {dist::placementOf(op.getDx()), dist::placementOf(op.getDweight())},
-          mesh)))
+      location, TypeRange(made), op.getX(), op.getWeight(), op.getTargets(),
+      op.getWeights(), maximum, sums, op.getTeacher(), op.getBias(),
+      op.getScaleAttr(), op.getSoftcapAttr());
+  if (failed(annotate(gradients,
+                      withRest({x, weight, targets, weights, row, pair}), lie,
+                      mesh)))
     return failure();
-  op.getDx().replaceAllUsesWith(gradients.getDx());
-  op.getDweight().replaceAllUsesWith(gradients.getDweight());
+  for (auto [old, result] : llvm::zip(made, gradients.getResults()))
+    old.replaceAllUsesWith(result);
   if (gradients.use_empty())
     gradients.erase();
   op.erase();

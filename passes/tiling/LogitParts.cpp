@@ -5,7 +5,6 @@
 #include "codegen/bodies/TaskCalls.h"
 
 #include "passes/tiling/Products.h"
-#include "passes/tiling/Weights.h"
 
 using namespace mlir;
 using namespace baton;
@@ -14,10 +13,11 @@ using namespace baton::tasks;
 /// Most parts that are whole or halved: each is phases of its own.
 static constexpr int64_t kMostParts = 8;
 
-LogitParts::LogitParts(Operation *op, Value x, Value weight, Value weights,
-                       Tiler &tiler, Training &training)
-    : op(op), training(training), plan(tiler.plan), x(tiler.viewOf(x)),
-      weights(tiler.viewOf(weights)), width(this->x.type.getDimension(1)),
+LogitParts::LogitParts(Operation *op, Value x, Value weight, Value bias,
+                       Value weights, Tiler &tiler, Training &training)
+    : op(op), tiler(tiler), training(training), plan(tiler.plan),
+      x(tiler.viewOf(x)), weights(tiler.viewOf(weights)),
+      width(this->x.type.getDimension(1)),
       tokens(model::typeOf(weight).getDimension(0)),
       tileTokens(tiler.columnsOf(op, plan.tiles().linearColumns)),
       tileHeight(tiler.rowsOf(op, plan.tiles().linearRows)),
@@ -25,11 +25,12 @@ LogitParts::LogitParts(Operation *op, Value x, Value weight, Value weights,
   if (model::isFrozen(weight)) {
     panels = tiler.panels(nameOf(op) + ".weight", weight,
                           /*alternating=*/false);
-    return;
+  } else {
+    const Trainable &trainable = training.trainable(weight);
+    this->weight = trainable.weight;
+    productFormat = trainable.productFormat;
   }
-  const Trainable &trainable = training.trainable(weight);
-  this->weight = trainable.weight;
-  productFormat = trainable.productFormat;
+  this->bias = vectorWeight(nameOf(op) + ".bias", bias, tiler);
 }
 
 PhaseBuilder LogitParts::phase(StringRef suffix, ArrayRef<AffineExpr> grid,
@@ -88,6 +89,24 @@ LogicalResult LogitParts::begin(const std::string &ofOp) {
   return success();
 }
 
+FailureOr<LogitGradients> LogitParts::gradientsOf(Value dx, Value dweight,
+                                                  Value dbias) {
+  LogitGradients made;
+  if (!dx.use_empty())
+    made.dx = tiler.bufferFor(dx, plan.uniqueName(name + "_input_gradient"));
+  auto find = [&](Value gradient, Trainable *&target, StringRef suffix) {
+    if (!gradient || gradient.use_empty())
+      return success();
+    target = targetOf(cast<OpResult>(gradient), training);
+    plan.uniqueName(name + suffix.str());
+    return success(target != nullptr);
+  };
+  if (failed(find(dweight, made.weight, "_weight_gradient")) ||
+      failed(find(dbias, made.bias, "_bias_gradient")))
+    return failure();
+  return made;
+}
+
 SmallVector<LogitPart> LogitParts::parts() const {
   AffineExpr rows = plan.extent(model::kRows), zero = plan.constant(0);
   int64_t most = plan.bound(model::kRows);
@@ -113,6 +132,7 @@ void LogitParts::tileLogits(const LogitPart &part) {
   Box in = rowsOf(phase, x, part), out = logitsOf(phase, part);
   narrow(out, 1, phase.coordinate(0), tileTokens);
   phase.reads(x, phase.whole(x));
+  Attribute bias = this->bias.tile(phase, 0, tileTokens);
   if (panels) {
     phase.writes(logits, out);
     phase.call(
@@ -121,7 +141,7 @@ void LogitParts::tileLogits(const LogitPart &part) {
          phase.address(x, in), phase.stride(x, 0),
          phase.weight(panels, panels.getFormAttr().getOffset(
                                   phase.coordinate(0) * tileTokens)),
-         phase.null(), phase.null(), phase.integer(0), countOf(phase, part),
+         bias, phase.null(), phase.integer(0), countOf(phase, part),
          phase.integer(width), tasks::countOf(phase, 0, tileTokens, tokens),
          phase.integer32(static_cast<int32_t>(model::Activation::identity))});
     return;
@@ -139,7 +159,8 @@ void LogitParts::tileLogits(const LogitPart &part) {
        .rows = countOf(phase, part),
        .columns = tasks::countOf(phase, 0, tileTokens, tokens),
        .depth = phase.integer(width),
-       .width = tileTokens});
+       .width = tileTokens,
+       .bias = bias});
 }
 
 void LogitParts::tileRows(
@@ -167,6 +188,16 @@ void LogitParts::tileRows(
   more(phase, phase.count({phase.constant(1), part.end - part.first - row}),
        operands);
   phase.call(callee, operands);
+}
+
+void LogitParts::tileGradients(const LogitPart &part,
+                               const LogitGradients &gradients) {
+  if (gradients.dx.buffer)
+    tileInputGradient(part, gradients.dx);
+  if (gradients.weight)
+    tileWeightGradient(part, *gradients.weight);
+  if (gradients.bias)
+    tileBiasGradient(part, *gradients.bias);
 }
 
 void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
@@ -250,6 +281,25 @@ void LogitParts::tileWeightGradient(const LogitPart &part, Trainable &target) {
               phase.count(
                   {part.rows - part.again, part.end - part.first - part.again}),
               adds, phase.scratch(0)});
+}
+
+void LogitParts::tileBiasGradient(const LogitPart &part, Trainable &target) {
+  const View &out = target.gradient;
+  int64_t tiles = ceilDiv(tokens, kSummedColumns);
+  PhaseBuilder phase =
+      this->phase("_bias_gradient", {plan.constant(tiles)}, {tiles});
+  Box in = logitsOf(phase, part), box = phase.whole(out);
+  in.low[0] = part.again;
+  narrow(in, 1, phase.coordinate(0), kSummedColumns);
+  narrow(box, 0, phase.coordinate(0), kSummedColumns);
+  phase.reads(logits, in);
+  Attribute adds = contribute(target, phase, box, training);
+  phase.call("sum_rows",
+             {phase.address(out, box), phase.address(logits, in),
+              phase.stride(logits, 0),
+              phase.count(
+                  {part.rows - part.again, part.end - part.first - part.again}),
+              tasks::countOf(phase, 0, kSummedColumns, tokens), adds});
 }
 
 void tasks::appendTeacherTokens(ValueRange teacher, PhaseBuilder &phase,

@@ -12,6 +12,7 @@
 #define BATON_PASSES_TILING_LOGITPARTS_H
 
 #include "passes/tiling/Training.h"
+#include "passes/tiling/Weights.h"
 
 namespace baton::tasks {
 
@@ -24,14 +25,26 @@ struct LogitPart {
   mlir::AffineExpr again;
 };
 
-/// Logits of x by a weight, one part of them at a time, and products with them.
+/// Where the gradients go that follow of a loss's; null for those that nobody
+/// reads.
+struct LogitGradients {
+  View dx;
+  Trainable *weight = nullptr, *bias = nullptr;
+};
+
+/// Logits of x by a weight and a bias, which may be null, one part of them at a
+/// time, and products with them.
 class LogitParts {
 public:
   LogitParts(mlir::Operation *op, mlir::Value x, mlir::Value weight,
-             mlir::Value weights, Tiler &tiler, Training &training);
+             mlir::Value bias, mlir::Value weights, Tiler &tiler,
+             Training &training);
 
   /// Makes room for a part. Reports at the op what bodies cannot read.
   mlir::LogicalResult begin(const std::string &name);
+  /// Makes room for results of the op, of which there may be no dbias.
+  mlir::FailureOr<LogitGradients>
+  gradientsOf(mlir::Value dx, mlir::Value dweight, mlir::Value dbias);
   llvm::SmallVector<LogitPart> parts() const;
 
   /// A part's logits: every task makes some tokens' of all rows.
@@ -47,8 +60,7 @@ public:
                                    llvm::SmallVectorImpl<mlir::Attribute> &)>
                more);
   /// What follows of a part's logits once they are gradients.
-  void tileInputGradient(const LogitPart &part, const View &dx);
-  void tileWeightGradient(const LogitPart &part, Trainable &target);
+  void tileGradients(const LogitPart &part, const LogitGradients &gradients);
 
   /// Phases of the next part have names of their own.
   void next() { isFirst = false; }
@@ -56,6 +68,9 @@ public:
   int64_t vocabulary() const { return tokens; }
 
 private:
+  void tileInputGradient(const LogitPart &part, const View &dx);
+  void tileWeightGradient(const LogitPart &part, Trainable &target);
+  void tileBiasGradient(const LogitPart &part, Trainable &target);
   PhaseBuilder phase(llvm::StringRef suffix,
                      llvm::ArrayRef<mlir::AffineExpr> grid,
                      llvm::ArrayRef<int64_t> capacity);
@@ -65,6 +80,7 @@ private:
   Box logitsOf(PhaseBuilder &phase, const LogitPart &part) const;
 
   mlir::Operation *op;
+  Tiler &tiler;
   Training &training;
   PlanBuilder &plan;
   View x;
@@ -72,6 +88,7 @@ private:
   View weight;
   event::ParameterOp panels;
   llvm::StringRef productFormat;
+  Weight bias;
   View weights, logits;
   int64_t width, tokens, tileTokens, tileHeight, elementBytes;
   /// Rows of a whole part, and most rows of a part that there is.

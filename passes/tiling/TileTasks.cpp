@@ -173,12 +173,18 @@ static LogicalResult checkTile(Operation &op) {
 
 /// Gives each contribution an op of its own: one that CSE has left of equal
 /// ones would be added to the gradient of one parameter only. Biases whose
-/// linears are added have equal gradients.
+/// linears are added have equal gradients. A loss's gradients, for a weight and
+/// a bias, are made of the same logits.
 static void separateContributions(model::ProgramOp model) {
-  llvm::SmallPtrSet<Operation *, 8> taken;
+  llvm::SmallPtrSet<void *, 8> taken;
   model.walk([&](model::GradientOp op) {
     auto sum = dyn_cast_or_null<OpResult>(op.getGradient());
-    if (!sum || taken.insert(sum.getOwner()).second)
+    if (!sum)
+      return;
+    void *made = sum.getOwner();
+    if (isa<model::CrossEntropyOp, dist::LossGradientsOp>(sum.getOwner()))
+      made = sum.getAsOpaquePointer();
+    if (taken.insert(made).second)
       return;
     Operation *copy = OpBuilder(op).clone(*sum.getOwner());
     op.getGradientMutable().assign(copy->getResult(sum.getResultNumber()));

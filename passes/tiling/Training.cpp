@@ -271,12 +271,21 @@ void Training::keep(model::SaveOp save) {
     tiler.destinations.try_emplace(x, view);
 }
 
-Trainable *tasks::targetOf(Operation *op, Training &training) {
-  for (Operation *user : op->getUsers())
+template <typename Users>
+static Trainable *findTarget(Operation *op, Users users, Training &training) {
+  for (Operation *user : users)
     if (auto gradient = dyn_cast<model::GradientOp>(user))
       return &training.trainable(gradient.getParameter());
   op->emitOpError() << "cannot be tiled: its result is no parameter's gradient";
   return nullptr;
+}
+
+Trainable *tasks::targetOf(Operation *op, Training &training) {
+  return findTarget(op, op->getUsers(), training);
+}
+
+Trainable *tasks::targetOf(OpResult result, Training &training) {
+  return findTarget(result.getOwner(), result.getUsers(), training);
 }
 
 Attribute tasks::contribute(Trainable &target, PhaseBuilder &phase,

@@ -205,6 +205,8 @@ private:
 /// The parameter whose gradient a result contributes to; reports at the op
 /// where it does to none.
 Trainable *targetOf(mlir::Operation *op, Training &training);
+/// The same of one result of several.
+Trainable *targetOf(mlir::OpResult result, Training &training);
 
 /// States that a task adds to a tile of a gradient. Returns what says whether
 /// it does add: the first one of a step asks the runtime, others do.

@@ -59,7 +59,8 @@ def TrainingForm : Pass<"training-form", "::mlir::ModuleOp"> {
 
     Refused: attention over what is no state as it is, products that sum over
     positions of which no mask hides other sequences, linears that have norms or
-    activations already, and logits that no linear without a bias makes.
+    activations already, and logits that no linear makes; its bias, if it has one, is
+    the cross-entropy's.
   }];
   let options = [
     Option<"preferences", "preferences", "bool", "false", "Losses of pairs of answers">,

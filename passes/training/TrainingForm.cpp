@@ -208,11 +208,12 @@ LogicalResult Former::returnLoss() {
   float scale = 1.0f, softcap = 0.0f;
   Value logits = matchCap(end.getOperand(0), scale, softcap);
   auto linear = logits.getDefiningOp<LinearOp>();
-  if (!linear || linear.getBias() || linear.getResidual() ||
-      linear.getNorm() != Norm::identity ||
+  if (!linear || linear.getResidual() || linear.getNorm() != Norm::identity ||
       linear.getActivation() != Activation::identity)
-    return end.emitOpError() << "cannot be trained: no plain linear without a "
-                                "bias makes the logits";
+    return end.emitOpError()
+           << "cannot be trained: no linear makes the logits, "
+              "or one with a residual, a norm or an "
+              "activation";
   rewriter.setInsertionPoint(end);
   StepTensorType weight = typeOf(linear.getWeight());
   SmallVector<Value> teacher;
@@ -221,12 +222,14 @@ LogicalResult Former::returnLoss() {
   StepTensorType losses = typeOf(weights);
   if (teacherTokens)
     losses = losses.withShape({kRows, kTeacherLosses});
+  SmallVector<Type> results = {losses, linear.getX().getType(),
+                               weight.withElementType(rewriter.getF32Type())};
+  if (Value bias = linear.getBias())
+    results.push_back(typeOf(bias).withElementType(rewriter.getF32Type()));
   auto loss = rewriter.create<CrossEntropyOp>(
-      linear.getLoc(),
-      TypeRange({losses, linear.getX().getType(),
-                 weight.withElementType(rewriter.getF32Type())}),
-      linear.getX(), linear.getWeight(), targets, weights, teacher,
-      rewriter.getF32FloatAttr(scale), rewriter.getF32FloatAttr(softcap));
+      linear.getLoc(), results, linear.getX(), linear.getWeight(), targets,
+      weights, teacher, linear.getBias(), rewriter.getF32FloatAttr(scale),
+      rewriter.getF32FloatAttr(softcap));
   end.getOperandsMutable().assign(loss.getLoss());
   if (prefers) {
     StepTensorType rows = typeOf(weights);

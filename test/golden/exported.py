@@ -4,7 +4,7 @@ PyTorch computes of them. By hand:
     venv/bin/python test/golden/exported.py [CASE ...]
 
 writes test/e2e/inputs/exported/CASE: the IR, logits.npy and golden.json as other golden
-folders have them, and gradients.json as gradients.py writes it. Weights are not stored;
+folders have them, and gradients.json as gradients.py writes it, of some with losses of 50 steps. Weights are not stored;
 exported_weights.py makes them again.
 """
 
@@ -22,6 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tools/python")]
 
 import baton  # noqa: E402
 import exported_weights  # noqa: E402
+from gradients import losses_of_steps  # noqa: E402
 from projections import project  # noqa: E402
 
 TOKENS, PROMPT, NEW_TOKENS, SEQUENCES = 40, 7, 24, 3
@@ -44,10 +45,11 @@ CASES = {
     "gpt_neox": ("gpt_neox", config(hidden_size=72, rotary_pct=0.5, num_key_value_heads=None)),
     "gpt_neox-sequential": ("gpt_neox", config(hidden_size=72, use_parallel_residual=False,
                                                num_key_value_heads=None, rotary_pct=0.5)),
+    # Its head has a bias.
     "phi": ("phi", config(hidden_size=60, partial_rotary_factor=0.4)),
-    # Without the head's bias, with which no program trains.
-    "phi-unbiased": ("phi", config(hidden_size=60, partial_rotary_factor=0.4)),
 }
+# With losses of 50 steps.
+STEPS = {"phi"}
 
 
 def module_of(case, attention="sdpa"):
@@ -55,8 +57,6 @@ def module_of(case, attention="sdpa"):
     family, fields = CASES[case]
     module = transformers.AutoModelForCausalLM.from_config(
         transformers.AutoConfig.for_model(family, **fields), attn_implementation=attention).eval()
-    if case == "phi-unbiased":
-        module.lm_head.register_parameter("bias", None)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
             numbers = exported_weights.values(name, list(parameter.shape))
@@ -110,12 +110,11 @@ def write(case):
         "tokens": tokens, "shapes": {name: list(tensor.shape) for name, tensor in model.tensors.items()},
         "greedy": {"prompt": tokens[:PROMPT], "new_tokens": text[PROMPT:], "top2_margin": margins,
                    "max_abs_logit": largest}})
-    if case == "phi":
-        return
     sequences = torch.randint(3, SHARED["vocab_size"], (SEQUENCES, 31), generator=draw)
     single = gradients(module_of(case, "eager"), sequences, torch.float32)[1]
     loss, exact = gradients(module_of(case, "eager"), sequences, torch.float64)
-    write_json(folder / "gradients.json", {"sequences": sequences.tolist(), "loss": loss, "tensors": {
+    steps = {"losses": losses_of_steps(module_of(case, "eager").double(), sequences)} if case in STEPS else {}
+    write_json(folder / "gradients.json", {"sequences": sequences.tolist(), "loss": loss, **steps, "tensors": {
         name: {"norm": gradient.norm().item(),
                "float32_error": ((single[name] - gradient).norm() / gradient.norm()).item(),
                "projections": project(name, gradient.reshape(-1).tolist())}

@@ -165,11 +165,15 @@ def is_vector(name, parameter):
 
 
 def losses(folder, sequences, loss_of=loss_of):
-    model = model_of(folder, torch.float64)
+    return losses_of_steps(model_of(folder, torch.float64), sequences, loss_of, **rate_of(folder))
+
+
+def losses_of_steps(model, sequences, loss_of=loss_of, **rate):
+    """Of 50 steps of AdamW."""
     vectors = [p for name, p in model.named_parameters() if is_vector(name, p)]
     matrices = [p for name, p in model.named_parameters() if not is_vector(name, p)]
     optimizer = torch.optim.AdamW(
-        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], **(ADAMW | rate_of(folder))
+        [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}], **(ADAMW | rate)
     )
     result = []
     for _ in range(50):

@@ -93,7 +93,7 @@ DEVICE = ("e2e.cuda.*", "e2e.cuda_graph*", "e2e.cuda_stop", "e2e.cuda_progress",
           "e2e.arrivals.cuda.*", "e2e.batches.cuda.*", "e2e.score.cuda")
 SCRIPTS_OF_COMMANDS = ("e2e.bench_scripts", "e2e.gpu_scripts*", "e2e.python_program")
 OF_BODIES = ("e2e.decode.*", "e2e.train_gradients.*", "e2e.train_f64.*", "e2e.train_16bit.*", "e2e.train_optimizers.*",
-             "e2e.arrivals.*", "e2e.attention_split.*", "e2e.batches.*", "e2e.bits.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.hyper",
+             "e2e.arrivals.*", "e2e.attention_split.*", "e2e.batches.*", "e2e.bits.*", "e2e.bottleneck_parallel*", "e2e.deferred_norms", "e2e.exported.*", "e2e.head_bias.*", "e2e.hyper",
              "e2e.loss_parts.*", "e2e.recompute.*", "e2e.rounded_inputs.*", "e2e.schedules", "e2e.score.*",
              "e2e.tensor_parallel.llama-gqa",
              "e2e.sanitize.*", "e2e.touched_memory", "e2e.planted.*", "e2e.cuda.llama-gqa", "e2e.cuda.gpt2-bf16",
@@ -174,7 +174,7 @@ SEES_PROGRAMS = {
     "cuda_graph_driver": GIVEN, "cuda_progress": GIVEN, "cuda_ranks": GIVEN, "cuda_sanitize": GIVEN,
     "cuda_stop": OTHERS, "cuda_train": GIVEN, "cuda_train_tuned": GIVEN, "data_parallel": GIVEN,
     "decode": GIVEN, "decode_ranks": GIVEN, "deferred_norms": OTHERS, "demo": OTHERS, "diff_run": GIVEN, "embeddings": OTHERS,
-    "endings": OTHERS, "exported": OTHERS, "gathered_layers": GIVEN, "generate": GIVEN, "gpu_scripts": OTHERS,
+    "endings": OTHERS, "exported": OTHERS, "gathered_layers": GIVEN, "generate": GIVEN, "gpu_scripts": OTHERS, "head_bias": OTHERS,
     "hybrid_sharding": GIVEN, "hyper": OTHERS,
     "installed": OTHERS, "kernel_cache": OTHERS, "layouts": OTHERS, "loss_parts": GIVEN,
     "mesh_parallel": OTHERS, "nccl_driver": GIVEN, "object_cache": OTHERS,

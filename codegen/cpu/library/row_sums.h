@@ -27,9 +27,14 @@ struct Unchanged {
   }
 };
 
+/// Where the chain of an element starts that joins what is there: at +0, to be
+/// added to that, or at that, so that several calls make the bits of one.
+enum class Joining { added, continued };
+
 /// out[c] (+)= finish(sum, c, count) of the chain of add(sum, row, c, count)
-/// over ascending rows, from +0 on.
-template <typename Add, typename Finish = Unchanged>
+/// over ascending rows, from +0 on if it does not continue another.
+template <Joining joining = Joining::added, typename Add,
+          typename Finish = Unchanged>
 BATON_INLINE void sum_over_rows(Real *__restrict out, int64_t rows,
                                 int64_t columns, const int32_t *accumulate,
                                 Add add, Finish finish = {}) {
@@ -39,7 +44,9 @@ BATON_INLINE void sum_over_rows(Real *__restrict out, int64_t rows,
     Vector sums[Vectors];
     BATON_UNROLL
     for (int i = 0; i < Vectors; ++i)
-      sums[i] = splat(0.0f);
+      sums[i] = adds && joining == Joining::continued
+                    ? load(out + column + i * lanes, count)
+                    : splat(0.0f);
     for (int64_t row = 0; row < rows; ++row)
       BATON_UNROLL
     for (int i = 0; i < Vectors; ++i)
@@ -48,7 +55,9 @@ BATON_INLINE void sum_over_rows(Real *__restrict out, int64_t rows,
     for (int i = 0; i < Vectors; ++i) {
       Real *place = out + column + i * lanes;
       const Vector sum = finish(sums[i], column + i * lanes, count);
-      store(place, adds ? sum + load(place, count) : sum, count);
+      store(place,
+            adds && joining == Joining::added ? sum + load(place, count) : sum,
+            count);
     }
   };
   // Several at once hide the latency of an addition.

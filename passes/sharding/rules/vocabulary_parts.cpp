@@ -10,19 +10,24 @@ using namespace baton::model;
 using namespace baton::sharding;
 
 void sharding::addVocabularyParts(RuleTable &rules) {
-  // With a teacher its tokens and numbers come last, and there are two maxima.
-  rules.add<dist::LogitMaximumOp>([](dist::LogitMaximumOp op,
-                                     RuleWriter &writer) {
-    const bool hasTeacher = !op.getTeacher().empty();
-    writer.equation(hasTeacher ? "R k, v k, R n, R m -> R x" : "R k, v k -> R")
-        .maximum("v")
-        .replicated(hasTeacher ? "knmx" : "k");
-  });
+  // Behind a teacher's tokens and numbers, with which there are two maxima,
+  // comes a bias.
+  rules.add<dist::LogitMaximumOp>(
+      [](dist::LogitMaximumOp op, RuleWriter &writer) {
+        const bool hasTeacher = !op.getTeacher().empty();
+        const std::string bias = op.getBias() ? ", v" : "";
+        writer
+            .equation(hasTeacher ? "R k, v k, R n, R m" + bias + " -> R x"
+                                 : "R k, v k" + bias + " -> R")
+            .maximum("v")
+            .replicated(hasTeacher ? "knmx" : "k");
+      });
   rules.add<dist::LogitSumsOp>([](dist::LogitSumsOp op, RuleWriter &writer) {
     const bool hasTeacher = !op.getTeacher().empty();
+    const std::string bias = op.getBias() ? ", v" : "";
     writer
-        .equation(hasTeacher ? "R k, v k, R, R x, R n, R m -> R z"
-                             : "R k, v k, R, R -> R z")
+        .equation(hasTeacher ? "R k, v k, R, R x, R n, R m" + bias + " -> R z"
+                             : "R k, v k, R, R" + bias + " -> R z")
         .replicated(hasTeacher ? "kxnmz" : "kz")
         .sum("v");
   });
@@ -31,13 +36,15 @@ void sharding::addVocabularyParts(RuleTable &rules) {
     writer.equation(hasTeacher ? "R x, R z, R, R m -> R l" : "R, R z, R -> R")
         .replicated(hasTeacher ? "xzml" : "z");
   });
-  rules.add<dist::LossGradientsOp>([](dist::LossGradientsOp op,
-                                      RuleWriter &writer) {
-    const bool hasTeacher = !op.getTeacher().empty();
-    writer
-        .equation(hasTeacher ? "R k, v k, R, R, R x, R z, R n, R m -> R k, v k"
-                             : "R k, v k, R, R, R, R z -> R k, v k")
-        .replicated(hasTeacher ? "kxznm" : "kz")
-        .sum("vR");
-  });
+  rules.add<dist::LossGradientsOp>(
+      [](dist::LossGradientsOp op, RuleWriter &writer) {
+        const bool hasTeacher = !op.getTeacher().empty();
+        const std::string bias = op.getBias() ? ", v" : "";
+        writer
+            .equation((hasTeacher ? "R k, v k, R, R, R x, R z, R n, R m"
+                                  : "R k, v k, R, R, R, R z") +
+                      bias + " -> R k, v k" + bias)
+            .replicated(hasTeacher ? "kxznm" : "kz")
+            .sum("vR");
+      });
 }

@@ -11,20 +11,17 @@ using namespace baton::tasks;
 
 static LogicalResult tile(model::CrossEntropyOp op, Tiler &tiler,
                           Training &training) {
-  LogitParts logits(op, op.getX(), op.getWeight(), op.getWeights(), tiler,
-                    training);
-  Trainable *target = nullptr;
-  if (!op.getDweight().use_empty() && !(target = targetOf(op, training)))
-    return failure();
+  LogitParts logits(op, op.getX(), op.getWeight(), op.getBias(),
+                    op.getWeights(), tiler, training);
   PlanBuilder &plan = tiler.plan;
   std::string name = plan.uniqueName(nameOf(op) + ".loss");
-  View loss = tiler.bufferFor(op.getLoss(), name), dx;
+  View loss = tiler.bufferFor(op.getLoss(), name);
   if (failed(logits.begin(name)))
     return failure();
-  if (!op.getDx().use_empty())
-    dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + "_input_gradient"));
-  if (target)
-    plan.uniqueName(name + "_weight_gradient");
+  FailureOr<LogitGradients> gradients =
+      logits.gradientsOf(op.getDx(), op.getDweight(), op.getDbias());
+  if (failed(gradients))
+    return failure();
   SmallVector<View> inputs = {tiler.viewOf(op.getTargets()),
                               tiler.viewOf(op.getWeights())};
   for (Value value : op.getTeacher())
@@ -41,10 +38,7 @@ static LogicalResult tile(model::CrossEntropyOp op, Tiler &tiler,
           operands.append(
               {phase.real(op.getScale()), phase.real(op.getSoftcap())});
         });
-    if (dx.buffer)
-      logits.tileInputGradient(part, dx);
-    if (target)
-      logits.tileWeightGradient(part, *target);
+    logits.tileGradients(part, *gradients);
     logits.next();
   }
   return success();

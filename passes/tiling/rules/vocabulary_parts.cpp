@@ -43,8 +43,8 @@ static LogicalResult tile(dist::LogitMaximumOp op, Tiler &tiler,
   model::ShardAttr shard = RankPlaces::tokensOf(op.getWeight());
   if (!shard)
     return op.emitOpError() << "cannot be tiled: its weight is no part of one";
-  LogitParts logits(op, op.getX(), op.getWeight(), sums.getTargets(), tiler,
-                    training);
+  LogitParts logits(op, op.getX(), op.getWeight(), op.getBias(),
+                    sums.getTargets(), tiler, training);
   std::string name = plan.uniqueName(nameOf(op) + ".loss");
   View maximum = tiler.bufferFor(op.getResult(), name + ".maximum");
   auto pair = cast<model::StepTensorType>(sums.getResult().getType());
@@ -126,19 +126,15 @@ static LogicalResult tile(dist::LossGradientsOp op, Tiler &tiler,
   model::ShardAttr shard = RankPlaces::tokensOf(op.getWeight());
   if (!shard)
     return op.emitOpError() << "cannot be tiled: its weight is no part of one";
-  Trainable *target = nullptr;
-  if (!op.getDweight().use_empty() && !(target = targetOf(op, training)))
-    return failure();
-  LogitParts logits(op, op.getX(), op.getWeight(), op.getWeights(), tiler,
-                    training);
+  LogitParts logits(op, op.getX(), op.getWeight(), op.getBias(),
+                    op.getWeights(), tiler, training);
   std::string name = plan.uniqueName(nameOf(op) + ".loss_gradients");
-  View dx;
   if (failed(logits.begin(name)))
     return failure();
-  if (!op.getDx().use_empty())
-    dx = tiler.bufferFor(op.getDx(), plan.uniqueName(name + "_input_gradient"));
-  if (target)
-    plan.uniqueName(name + "_weight_gradient");
+  FailureOr<LogitGradients> gradients =
+      logits.gradientsOf(op.getDx(), op.getDweight(), op.getDbias());
+  if (failed(gradients))
+    return failure();
   View maximum = tiler.viewOf(op.getMaximum()),
        sums = tiler.viewOf(op.getSums());
   for (const LogitPart &part : logits.parts()) {
@@ -157,10 +153,7 @@ static LogicalResult tile(dist::LossGradientsOp op, Tiler &tiler,
           operands.append(
               {phase.real(op.getScale()), phase.real(op.getSoftcap())});
         });
-    if (dx.buffer)
-      logits.tileInputGradient(part, dx);
-    if (target)
-      logits.tileWeightGradient(part, *target);
+    logits.tileGradients(part, *gradients);
     logits.next();
   }
   return success();

@@ -1394,6 +1394,69 @@ model.program @p max_seq 8 training {
 // -----
 
 dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+!bias = !model.tensor<8 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %bias = model.parameter ["bias"] : !bias
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %s = dist.logit_sums %x, %w, %targets, %m {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows) -> !two
+  // expected-error @+1 {{'dist.logit_maximum' op the bias has shape [8], expected [16]}}
+  %bm = dist.logit_maximum %x, %w bias %bias {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !bias) -> !rows
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+!bias = !model.tensor<16 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %bias = model.parameter ["bias"] : !bias
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %s = dist.logit_sums %x, %w, %targets, %m {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows) -> !two
+  // expected-error @+1 {{'dist.loss_gradients' op has a bias without a dbias, or the other way round, expected both or neither}}
+  %dx, %dw = dist.loss_gradients %x, %w, %targets, %weights, %m, %s bias %bias {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows, !rows, !two, !bias) -> (!x, !w)
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
+!index = !model.tensor<rows x i32>
+!rows = !model.tensor<rows x f32>
+!two = !model.tensor<rows x 2 x f32>
+!x = !model.tensor<rows x 8 x f32>
+!w = !model.tensor<16 x 8 x f32>
+!bias = !model.tensor<16 x f32>
+model.program @p max_seq 8 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %w = model.parameter ["w"] : !w
+  %bias = model.parameter ["bias"] : !bias
+  %x = model.embedding %tokens, %w : (!index, !w) -> !x
+  %m = dist.logit_maximum %x, %w {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w) -> !rows
+  %s = dist.logit_sums %x, %w, %targets, %m {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows) -> !two
+  // expected-error @+1 {{'dist.loss_gradients' op dbias has shape [16, 8], expected [16]}}
+  %dx, %dw, %db = dist.loss_gradients %x, %w, %targets, %weights, %m, %s bias %bias {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows, !rows, !two, !bias) -> (!x, !w, !w)
+  model.return %weights : !rows
+}
+
+// -----
+
+dist.mesh [data = 2, tensor = 4] batch [data]
 // expected-error @+1 {{'dist.summed' is no attribute that 'model.parameter' has}}
 %w = model.parameter ["w"] {dist.summed = ["data"]} : !model.tensor<8 x f32>
 

@@ -8,6 +8,7 @@
 !two = !model.tensor<rows x 2 x f32>
 !x = !model.tensor<rows x 8 x f32>
 !w = !model.tensor<17 x 8 x f32>
+!bias = !model.tensor<17 x f32>
 
 // CHECK: dist.mesh [data = 2, tensor = 4] batch [data]
 dist.mesh [data = 2, tensor = 4] batch [data]
@@ -50,6 +51,14 @@ model.program @p max_seq 8 training attributes {dist.arguments = [
   %l = dist.losses %m, %s, %weights : (!rows, !two, !rows) -> !rows
   // CHECK: dist.loss_gradients
   %dx, %dw = dist.loss_gradients %3, %w, %targets, %weights, %m, %s {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows, !rows, !two) -> (!x, !w)
+  // With a bias.
+  %bias = model.parameter ["bias"] : !bias
+  // CHECK: dist.logit_maximum %{{.+}}, %{{.+}} bias %[[B:[^ ]+]] {scale
+  %bm = dist.logit_maximum %3, %w bias %bias {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !bias) -> !rows
+  // CHECK: dist.logit_sums %{{.+}} bias %[[B]] {scale
+  %bs = dist.logit_sums %3, %w, %targets, %bm bias %bias {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows, !bias) -> !two
+  // CHECK: dist.loss_gradients %{{.+}} bias %[[B]] {scale
+  %bdx:3 = dist.loss_gradients %3, %w, %targets, %weights, %bm, %bs bias %bias {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !w, !index, !rows, !rows, !two, !bias) -> (!x, !w, !bias)
   // CHECK: model.gradient %{{.+}} of %{{.+}} {dist.gradient = #dist.placement<[ragged(tensor: 4, [2, 0, 2, 1]), replicate]>}
   model.gradient %dw of %w {dist.gradient = #ragged} : !w, !w
   model.return %l : !rows

@@ -121,7 +121,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{x has shape [rows, 9], expected [rows, 8]}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -131,7 +131,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{the weight has a dimension that only a step knows}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<rows x 8 x f32>)
 
 // -----
 
@@ -141,7 +141,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x f32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{targets are not i32}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x f32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -151,7 +151,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<8 x f32>
 // expected-error @below {{weights has shape [8], expected [rows]}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -161,7 +161,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{the loss has shape [rows, 2], expected [rows]}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x 2 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -171,7 +171,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{dx has type}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 9 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -181,7 +181,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{dweight has shape [8, 16], expected [16, 8]}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x 16 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<8 x 16 x f32>)
 
 // -----
 
@@ -192,7 +192,7 @@
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 %v4 = "test.value"() : () -> !model.tensor<rows x 4 x i32>
 // expected-error @below {{a teacher is 1 values, expected its tokens and its numbers}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -204,7 +204,7 @@
 %v4 = "test.value"() : () -> !model.tensor<rows x 4 x f32>
 %v5 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
 // expected-error @below {{the teacher's tokens are '!model.tensor<rows x 4 x f32>', expected [rows, N] in i32 with N from 1 to 16}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 9 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 2, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x f32>, !model.tensor<rows x 9 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -216,7 +216,7 @@
 %v4 = "test.value"() : () -> !model.tensor<rows x 17 x i32>
 %v5 = "test.value"() : () -> !model.tensor<rows x 22 x f32>
 // expected-error @below {{the teacher's tokens are '!model.tensor<rows x 17 x i32>', expected [rows, N] in i32 with N from 1 to 16}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 17 x i32>, !model.tensor<rows x 22 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 2, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 17 x i32>, !model.tensor<rows x 22 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -228,7 +228,7 @@
 %v4 = "test.value"() : () -> !model.tensor<rows x 4 x i32>
 %v5 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
 // expected-error @below {{the teacher's numbers has shape [rows, 8], expected [rows, 9]}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>, !model.tensor<rows x 8 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 2, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>, !model.tensor<rows x 8 x f32>) -> (!model.tensor<rows x 3 x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -240,7 +240,7 @@
 %v4 = "test.value"() : () -> !model.tensor<rows x 4 x i32>
 %v5 = "test.value"() : () -> !model.tensor<rows x 9 x f32>
 // expected-error @below {{the loss has shape [rows], expected [rows, 3]}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>, !model.tensor<rows x 9 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3, %v4, %v5) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 2, 0>} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<rows x 4 x i32>, !model.tensor<rows x 9 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -250,7 +250,7 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{scale is not finite}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {scale = 0x7F800000 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>, scale = 0x7F800000 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
 
 // -----
 
@@ -260,7 +260,51 @@
 %v2 = "test.value"() : () -> !model.tensor<rows x i32>
 %v3 = "test.value"() : () -> !model.tensor<rows x f32>
 // expected-error @below {{softcap is negative or not finite}}
-%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {softcap = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+%r:3 = "model.cross_entropy"(%v0, %v1, %v2, %v3) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>, softcap = -1.0 : f32} : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// cross_entropy: a bias is [vocabulary]
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<8 x f32>
+// expected-error @below {{the bias has shape [8], expected [16]}}
+%r:4 = model.cross_entropy %v0, %v1, %v2, %v3 bias %v4 : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<8 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<16 x f32>)
+
+// -----
+
+// ... with a bias there is a dbias
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<16 x f32>
+// expected-error @below {{has a bias without a dbias, or the other way round, expected both or neither}}
+%r:3 = model.cross_entropy %v0, %v1, %v2, %v3 bias %v4 : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<16 x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>)
+
+// -----
+
+// ... and without one there is none
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<16 x f32>
+// expected-error @below {{has a bias without a dbias, or the other way round, expected both or neither}}
+%r:4 = model.cross_entropy %v0, %v1, %v2, %v3 : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<16 x f32>)
+
+// -----
+
+// ... dbias is [vocabulary] in f32
+%v0 = "test.value"() : () -> !model.tensor<rows x 8 x f32>
+%v1 = "test.value"() : () -> !model.tensor<16 x 8 x f32>
+%v2 = "test.value"() : () -> !model.tensor<rows x i32>
+%v3 = "test.value"() : () -> !model.tensor<rows x f32>
+%v4 = "test.value"() : () -> !model.tensor<16 x bf16>
+// expected-error @below {{dbias has 'bf16' elements, expected f32}}
+%r:4 = model.cross_entropy %v0, %v1, %v2, %v3 bias %v4 : (!model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<rows x i32>, !model.tensor<rows x f32>, !model.tensor<16 x bf16>) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<16 x bf16>)
 
 // -----
 

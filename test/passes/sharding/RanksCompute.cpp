@@ -399,6 +399,16 @@ std::vector<Tensor> Ranks::computeLoss(Operation &op, unsigned rank) {
   }
   Tensor logits = product(x(0), false, x(1), false);
   int64_t rows = logits.shape[0], vocabulary = logits.shape[1];
+  const bool hasBias =
+      llvm::TypeSwitch<Operation *, bool>(&op)
+          .Case<CrossEntropyOp, LogitMaximumOp, LogitSumsOp, LossGradientsOp>(
+              [](auto op) { return bool(op.getBias()); });
+  if (hasBias) {
+    Tensor &bias = x(op.getNumOperands() - 1);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t n = 0; n < vocabulary; ++n)
+        logits.at(row, n) += bias.data[n];
+  }
   int64_t first = boxOf(op.getOperand(1), rank).offsets[0];
   // The target among the logits that this rank has.
   auto target = [&](int64_t row) { return int64_t(x(2).data[row]) - first; };
@@ -441,7 +451,15 @@ std::vector<Tensor> Ranks::computeLoss(Operation &op, unsigned rank) {
   }
   Tensor dx = product(logits, false, x(1), true);
   Tensor dweight = product(logits, true, x(0), true);
-  if (isa<LossGradientsOp>(op))
-    return {dx, dweight};
-  return {loss, dx, dweight};
+  std::vector<Tensor> results = {dx, dweight};
+  if (hasBias) {
+    Tensor dbias({vocabulary});
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t n = 0; n < vocabulary; ++n)
+        dbias.data[n] += logits.at(row, n);
+    results.push_back(dbias);
+  }
+  if (isa<CrossEntropyOp>(op))
+    results.insert(results.begin(), loss);
+  return results;
 }

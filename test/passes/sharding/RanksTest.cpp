@@ -17,7 +17,7 @@ using namespace baton;
 using namespace baton::sharding::test;
 
 /// Two layers with grouped queries, a gate and a norm of every head, a bias
-/// behind a sum, and the embedding's table as output projection.
+/// behind a sum, and the embedding's table, with a bias, as output projection.
 static const char *kProgram = R"mlir(
 !index = !model.tensor<rows x i32>
 !x = !model.tensor<rows x 8 x f32>
@@ -81,7 +81,8 @@ model.program @llama max_seq 64 {
     model.yield %z : !x
   }
   %last = model.last_rows %y : (!x) -> !o
-  %l = model.linear %last, %table : (!o, !table) -> !model.tensor<outputs x 9 x f32>
+  %bias = model.parameter ["bias"] : !model.tensor<9 x f32>
+  %l = model.linear %last, %table bias %bias : (!o, !table, !model.tensor<9 x f32>) -> !model.tensor<outputs x 9 x f32>
   model.return %l : !model.tensor<outputs x 9 x f32>
 }
 )mlir";
@@ -136,7 +137,8 @@ TEST_P(RanksTest, LossesAndGradientsAreThoseOfOneRank) {
   Ranks one(make(nullptr), 4, 4);
   auto expected = one.run();
   ASSERT_EQ(one.problem, "");
-  ASSERT_EQ(expected.size(), 26u); // the table, 12 parameters twice, losses
+  ASSERT_EQ(expected.size(),
+            27u); // the table and its bias, 12 parameters twice, losses
   Ranks ranks(make(&GetParam()), 4, 4);
   auto found = ranks.run();
   EXPECT_EQ(ranks.problem, "");

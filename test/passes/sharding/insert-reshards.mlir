@@ -7,6 +7,7 @@
 !x = !model.tensor<rows x 8 x f32>
 !h = !model.tensor<rows x 12 x f32>
 !table = !model.tensor<16 x 8 x f32>
+!bias = !model.tensor<16 x f32>
 !up = !model.tensor<12 x 8 x f32>
 !down = !model.tensor<8 x 12 x f32>
 
@@ -133,5 +134,24 @@ model.program @loss max_seq 64 training {
   %loss, %dx, %dw = model.cross_entropy %x, %table, %targets, %weights {scale = 2.0 : f32, softcap = 30.0 : f32, dist.placements = [#dist.placement<[replicate]>, #whole, #rows]} : (!x, !table, !index, !rows) -> (!rows, !x, !table)
   %t = model.tanh %dx : (!x) -> !x
   model.gradient %dw of %table : !table, !table
+  model.return %loss : !rows
+}
+
+// A bias lies with the rows of the weight, and so does its gradient.
+//
+// CHECK-LABEL: model.program @biased
+// CHECK: dist.logit_maximum %{{.+}}, %{{.+}} bias %[[B:[^ ]+]] {
+// CHECK: dist.logit_sums %{{.+}} bias %[[B]] {
+// CHECK: %{{.+}}, %{{.+}}, %[[DB:.+]] = dist.loss_gradients %{{.+}} bias %[[B]] {dist.placements = [#dist.placement<[replicate, replicate], partial sum(tensor)>, #dist.placement<[shard(tensor), replicate]>, #dist.placement<[shard(tensor)]>]
+// CHECK: model.gradient %[[DB]] of %[[B]]
+model.program @biased max_seq 64 training {
+^bb0(%tokens: !index, %positions: !index, %targets: !index, %weights: !rows):
+  %small = model.parameter ["small"] : !table
+  %x = model.embedding %tokens, %small : (!index, !table) -> !x
+  %table = model.parameter ["table"] {dist.placements = [#rows]} : !table
+  %bias = model.parameter ["bias"] {dist.placements = [#dist.placement<[shard(tensor)]>]} : !bias
+  %loss, %dx, %dw, %db = model.cross_entropy %x, %table, %targets, %weights bias %bias {dist.placements = [#dist.placement<[replicate]>, #whole, #rows, #dist.placement<[shard(tensor)]>]} : (!x, !table, !index, !rows, !bias) -> (!rows, !x, !table, !bias)
+  %t = model.tanh %dx : (!x) -> !x
+  model.gradient %db of %bias : !bias, !bias
   model.return %loss : !rows
 }

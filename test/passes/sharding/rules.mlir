@@ -380,3 +380,15 @@ model.program @train max_seq 64 training {
 %three = dist.losses %two, %six, %rows, %said : (!two, !model.tensor<rows x 6 x f32>, !rows, !model.tensor<rows x 11 x f32>) -> !model.tensor<rows x 3 x f32>
 // expected-remark @+1 {{rule: bs k, v k, bs, bs, bs x, bs z, bs n, bs m -> bs k, v k; sum b s v; replicated k x z n m; k=8 v=20 x=2 z=6 n=6 m=11}}
 %taughtdx:2 = dist.loss_gradients %x, %voc, %idx, %rows, %two, %six, %named, %said {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows, !two, !model.tensor<rows x 6 x f32>, !model.tensor<rows x 6 x i32>, !model.tensor<rows x 11 x f32>) -> (!x, !voc)
+
+// A bias lies with the vocabulary, also behind a teacher.
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, v -> bs, bs k, v k, v; sum b s; replicated k; expanded v; k=8 v=20}}
+%biased:4 = model.cross_entropy %x, %voc, %idx, %rows bias %v20 : (!x, !voc, !idx, !rows, !model.tensor<20 x f32>) -> (!rows, !x, !voc, !model.tensor<20 x f32>)
+// expected-remark @+1 {{rule: bs k, v k, v -> bs; max v; replicated k; k=8 v=20}}
+%biasedmax = dist.logit_maximum %x, %voc bias %v20 {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !model.tensor<20 x f32>) -> !rows
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, v -> bs z; sum v; replicated k z; k=8 v=20 z=2}}
+%biasedsums = dist.logit_sums %x, %voc, %idx, %rows bias %v20 {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows, !model.tensor<20 x f32>) -> !two
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, bs, bs z, v -> bs k, v k, v; sum b s v; replicated k z; k=8 v=20 z=2}}
+%biaseddx:3 = dist.loss_gradients %x, %voc, %idx, %rows, %rows, %two bias %v20 {scale = 1.0 : f32, softcap = 0.0 : f32} : (!x, !voc, !idx, !rows, !rows, !two, !model.tensor<20 x f32>) -> (!x, !voc, !model.tensor<20 x f32>)
+// expected-remark @+1 {{rule: bs k, v k, bs, bs, bs n, bs m, v -> bs l, bs k, v k, v; sum b s; replicated k n m l; expanded v; k=8 v=20 n=6 m=11 l=3}}
+%taughtbias:4 = model.cross_entropy %x, %voc, %idx, %rows, %named, %said bias %v20 : (!x, !voc, !idx, !rows, !model.tensor<rows x 6 x i32>, !model.tensor<rows x 11 x f32>, !model.tensor<20 x f32>) -> (!model.tensor<rows x 3 x f32>, !x, !voc, !model.tensor<20 x f32>)

@@ -42,15 +42,15 @@ model.program @fused max_seq 64 {
 
 !rows = !model.tensor<rows x i32>
 !w = !model.tensor<16 x 8 x f32>
-model.program @biased max_seq 64 {
+model.program @residual max_seq 64 {
 ^bb0(%tokens: !rows):
   %wte = model.parameter ["wte"] : !w
-  %bias = model.parameter ["bias"] : !model.tensor<16 x f32>
   %e = model.embedding %tokens, %wte : (!rows, !w) -> !model.tensor<rows x 8 x f32>
   %last = model.last_rows %e : (!model.tensor<rows x 8 x f32>) -> !model.tensor<outputs x 8 x f32>
-  %l = model.linear %last, %wte bias %bias : (!model.tensor<outputs x 8 x f32>, !w, !model.tensor<16 x f32>) -> !model.tensor<outputs x 16 x f32>
-  // expected-error @+1 {{cannot be trained: no plain linear without a bias makes the logits}}
-  model.return %l : !model.tensor<outputs x 16 x f32>
+  %l = model.linear %last, %wte : (!model.tensor<outputs x 8 x f32>, !w) -> !model.tensor<outputs x 16 x f32>
+  %r = model.add %l, %l : (!model.tensor<outputs x 16 x f32>, !model.tensor<outputs x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  // expected-error @+1 {{cannot be trained: no linear makes the logits, or one with a residual, a norm or an activation}}
+  model.return %r : !model.tensor<outputs x 16 x f32>
 }
 
 // -----

@@ -45,3 +45,23 @@ model.program @decoder max_seq 64 {
   %c = model.scale %t {factor = 30.0 : f32} : (!model.tensor<outputs x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
   model.return %c : !model.tensor<outputs x 16 x f32>
 }
+
+// -----
+
+// The bias of what makes the logits is added in the loss, under the cap.
+//
+// CHECK-LABEL: model.program @biased max_seq 64 training {
+// CHECK: %[[X:.+]] = model.embedding
+// CHECK: %[[BIAS:.+]] = model.parameter ["bias"]
+// CHECK: %[[LOSS:.+]], %{{.+}}, %{{.+}}, %{{.+}} = model.cross_entropy %[[X]], %{{.+}}, %{{.+}}, %{{.+}} bias %[[BIAS]] {scale = 3.000000e+00 : f32} : ({{.+}}) -> (!model.tensor<rows x f32>, !model.tensor<rows x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<16 x f32>)
+// CHECK-NEXT: model.return %[[LOSS]] : !model.tensor<rows x f32>
+model.program @biased max_seq 64 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %wte = model.parameter ["wte"] : !model.tensor<16 x 8 x f32>
+  %e = model.embedding %tokens, %wte : (!model.tensor<rows x i32>, !model.tensor<16 x 8 x f32>) -> !model.tensor<rows x 8 x f32>
+  %last = model.last_rows %e : (!model.tensor<rows x 8 x f32>) -> !model.tensor<outputs x 8 x f32>
+  %bias = model.parameter ["bias"] : !model.tensor<16 x bf16>
+  %l = model.linear %last, %wte bias %bias : (!model.tensor<outputs x 8 x f32>, !model.tensor<16 x 8 x f32>, !model.tensor<16 x bf16>) -> !model.tensor<outputs x 16 x f32>
+  %s = model.scale %l {factor = 3.0 : f32} : (!model.tensor<outputs x 16 x f32>) -> !model.tensor<outputs x 16 x f32>
+  model.return %s : !model.tensor<outputs x 16 x f32>
+}

@@ -233,11 +233,14 @@ TEST(SumRows, IsOneAscendingChain) {
     for (int64_t columns : {1, 16, 70, 150}) {
       Buffer dy = random.buffer(rows, columns);
       const Buffer old = random.buffer(1, columns);
+      // What joins an older sum continues its chain.
       std::vector<float> chain(columns, 0.0f), sum(columns);
       for (int64_t c = 0; c < columns; ++c) {
-        for (int64_t r = 0; r < rows; ++r)
+        sum[c] = old.at(0, c);
+        for (int64_t r = 0; r < rows; ++r) {
           chain[c] += dy.at(r, c);
-        sum[c] = chain[c] + old.at(0, c);
+          sum[c] += dy.at(r, c);
+        }
       }
       const std::vector<int32_t> replaces = {0}, adds = {1};
       for (int64_t tile : {int64_t(20), columns}) {
