@@ -78,8 +78,12 @@ compiler::parseSourceFile(const std::string &path, mlir::MLIRContext &context,
   return createStringError(what);
 }
 
+/// Whether an op is of this project, and knows its attributes by itself; the
+/// library's function says which a call of it has.
 static bool isOwn(mlir::Operation *op) {
   const llvm::StringRef name = op->getName().getStringRef();
+  if (name == "event.library_call")
+    return false;
   return llvm::is_contained({"model", "update", "dist", "event"},
                             name.split('.').first) ||
          name.starts_with("transform.baton.");
