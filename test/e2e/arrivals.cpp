@@ -7,10 +7,11 @@
 //
 // In a program of many sequences COUNT requests come and are cancelled between
 // its steps, once for each number in WORKERS, as "1,2,3", with chunks and pages
-// drawn for each run. Wherever the same tokens stand before a row, its logits
-// have to have the same bits, and a request the same tokens. What there was is
-// written to TEXTS: two lines for each text, its tokens and a hash of the
-// logits behind each, 0 where no row had any.
+// drawn for each run. On the host pages change places between steps, and those
+// that nobody has hold NaN. Wherever the same tokens stand before a row, its
+// logits have to have the same bits, and a request the same tokens. What there
+// was is written to TEXTS: two lines for each text, its tokens and a hash of
+// the logits behind each, 0 where no row had any.
 //
 // A program of one sequence computes these texts, and compares.
 //
@@ -25,10 +26,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <map>
+#include <numeric>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
@@ -103,18 +107,103 @@ std::shared_ptr<const TokenConstraint> made_beside_steps() {
   });
 }
 
+using Random = std::mt19937_64;
+
+/// Pages of a program on the host that change places between steps: the driver
+/// goes on to know them by the numbers that they had.
+class MovedPages {
+public:
+  MovedPages(const Metadata &metadata, const Execution &execution,
+             const BatchCapacities &shape)
+      : real(execution.inputs()), seen(real), places(shape.pages) {
+    std::iota(places.begin(), places.end(), 0);
+    void *const *storages = execution.storages();
+    if (!storages)
+      return;
+    for (size_t i = 0; i < metadata.storages.size(); ++i)
+      if (metadata.storages[i].paged)
+        states.push_back({static_cast<std::byte *>(storages[i]),
+                          metadata.storages[i].bytes});
+    slots.resize(shape.max_rows);
+    lines.resize(shape.max_sequences * shape.line_entries());
+    seen.slots = slots.data();
+    seen.pages = lines.data();
+  }
+
+  /// Whether pages can be moved.
+  bool has_host() const { return !states.empty(); }
+  /// What the driver writes.
+  const BatchInputs &inputs() const { return seen; }
+
+  /// Tells the program of a step where its pages lie.
+  void translate() {
+    if (!has_host())
+      return;
+    for (size_t row = 0; row < slots.size(); ++row)
+      real.slots[row] =
+          slots[row] < 0 ? slots[row]
+                         : int32_t(places[size_t(slots[row]) / page_positions] *
+                                       page_positions +
+                                   size_t(slots[row]) % page_positions);
+    for (size_t entry = 0; entry < lines.size(); ++entry)
+      real.pages[entry] = lines[entry] < 0
+                              ? lines[entry]
+                              : int32_t(places[size_t(lines[entry])]);
+  }
+  /// While no step runs.
+  void shuffle(Random &random) {
+    for (size_t page = places.size(); page-- > 1;) {
+      const size_t other = random() % (page + 1);
+      for (const State &state : states)
+        if (other != page)
+          std::swap_ranges(state.page(places[page]),
+                           state.page(places[page]) + state.bytes,
+                           state.page(places[other]));
+      std::swap(places[page], places[other]);
+    }
+  }
+  /// Makes NaN, of all types, of pages that nobody has.
+  void spoil(const PagePool &pool) {
+    for (size_t page = 0; page < places.size(); ++page)
+      if (const auto number = static_cast<int32_t>(page);
+          pool.references(number) == 0 && !pool.is_published(number))
+        for (const State &state : states)
+          std::fill_n(state.page(places[page]), state.bytes, std::byte(0xff));
+  }
+
+private:
+  struct State {
+    std::byte *first;
+    uint64_t bytes;
+    std::byte *page(size_t place) const { return first + place * bytes; }
+  };
+
+  const BatchInputs real;
+  BatchInputs seen;
+  std::vector<State> states;
+  std::vector<int32_t> slots, lines;
+  /// Of each page that the driver knows.
+  std::vector<size_t> places;
+};
+
 /// Passes a driver's steps on and looks at their logits. Of each slot it knows
-/// which tokens end there, as a page may have come from another text.
+/// which tokens end there, as a page may have come from another text. Before
+/// some steps the program ends, so that pages can be moved.
 class WatchedSteps : public StepDriver {
 public:
   WatchedSteps(BatchDriver &driver, const BatchCapacities &shape,
-               const BatchInputs &inputs, Rows &rows,
+               MovedPages &moved, Rows &rows, Random &random,
                std::function<void()> between)
-      : driver(driver), shape(shape), inputs(inputs), rows(rows),
-        between(std::move(between)), ending(shape.pages * page_positions) {}
+      : driver(driver), shape(shape), moved(moved), inputs(moved.inputs()),
+        rows(rows), random(random), between(std::move(between)),
+        ending(shape.pages * page_positions) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
-    return decide([&] { return driver.begin(tokens); });
+    const BatonStep step =
+        next ? *next : decide([&] { return driver.begin(tokens); });
+    next.reset();
+    moved.translate();
+    return step;
   }
   BatonStep advance(const BatonStep &current, const Logits &logits) override {
     for (uint32_t row = 0; row < current.rows; ++row)
@@ -126,10 +215,21 @@ public:
                inputs.positions[row]);
     }
     between();
-    return decide([&] { return driver.advance(current, logits); });
+    moved.spoil(driver.pool());
+    const BatonStep step =
+        decide([&] { return driver.advance(current, logits); });
+    if (step.rows && moved.has_host() && random() % 8 == 0) {
+      next = step;
+      return {};
+    }
+    moved.translate();
+    return step;
   }
   bool provides_inputs() const override { return true; }
-  void finish() noexcept override { driver.finish(); }
+  void finish() noexcept override {
+    if (!next)
+      driver.finish();
+  }
 
 private:
   static BatonStep decide(const std::function<BatonStep()> &next) {
@@ -153,13 +253,14 @@ private:
 
   BatchDriver &driver;
   const BatchCapacities &shape;
+  MovedPages &moved;
   const BatchInputs &inputs;
   Rows &rows;
+  Random &random;
   const std::function<void()> between;
   std::vector<uint64_t> ending;
+  std::optional<BatonStep> next;
 };
-
-using Random = std::mt19937_64;
 
 std::vector<int32_t> random_tokens(Random &random, size_t size,
                                    uint64_t vocabulary) {
@@ -242,8 +343,9 @@ Results run_requests(const Metadata &metadata, const Parameters &parameters,
       make_execution(metadata, parameters,
                      {.workers = settings.workers, .pages = settings.pages});
   const BatchCapacities shape = batch_capacities(metadata, execution->pages());
+  MovedPages moved(metadata, *execution, shape);
   Results results;
-  BatchDriver driver(shape, execution->inputs(),
+  BatchDriver driver(shape, moved.inputs(),
                      {.prefill_chunk = settings.prefill_chunk,
                       .prefix_cache = settings.prefix_cache},
                      {.on_result = [&](BatchResult &&result) {
@@ -263,11 +365,13 @@ Results run_requests(const Metadata &metadata, const Parameters &parameters,
         driver.cancel(std::to_string(next - 1 - random() % 4));
     }
   };
-  WatchedSteps watched(driver, shape, execution->inputs(), rows, arrive);
+  WatchedSteps watched(driver, shape, moved, rows, random, arrive);
   while (next < requests.size() || driver.has_work()) {
     arrive();
-    if (driver.has_work())
+    if (driver.has_work()) {
       execution->run(watched);
+      moved.shuffle(random);
+    }
   }
   counts = driver.counts();
   if (driver.pool().available() != shape.pages)
