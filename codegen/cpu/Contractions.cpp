@@ -1,8 +1,8 @@
 //===- Contractions.cpp - products of matrices in task bodies, vectorised -===//
 //
 // A tile of eight rows by sixteen columns stays in registers for sixteen steps
-// of depth; what is left of the rows goes one by one. Of the other dimensions
-// what is no multiple of sixteen stays with plain loops.
+// of depth; what is left of the rows goes one by one. What is left of the other
+// dimensions is a reduction like others (Reductions.h).
 //
 //===----------------------------------------------------------------------===//
 

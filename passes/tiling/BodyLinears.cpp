@@ -170,8 +170,7 @@ static void makeCall(LinalgOp op) {
   clearingOf(op).erase();
   OpBuilder builder(op);
   OpOperand *plain = plainLeft(op, product);
-  Value left =
-      plain ? plain->get() : computeLeft(op, product, weight, builder);
+  Value left = plain ? plain->get() : computeLeft(op, product, weight, builder);
   builder.create<event::LibraryCallOp>(op.getLoc(), "linear",
                                        ValueRange{left, weight}, out);
   op->erase();
@@ -191,11 +190,42 @@ static bool beginsAtPanel(event::AccessAttr access, int64_t depth) {
          low.getResult(0).isMultipleOf(kPanel);
 }
 
-/// Whether the parameter's layout is free: only linears and bodies read it,
-/// these as `isWeight` says of a copy of each.
-static bool
-mayBePacked(Value value,
-            llvm::function_ref<bool(model::CustomOp, unsigned)> isWeight) {
+/// A copy of the body whose products are calls; null of a body without any.
+static OwningOpRef<BodyOp> copyWithCalls(BodyOp body) {
+  OwningOpRef<BodyOp> copy = body.clone();
+  SmallVector<LinalgOp> products;
+  for (auto op : copy->getBody().front().getOps<LinalgOp>())
+    if (isLinear(op))
+      products.push_back(op);
+  if (products.empty())
+    return nullptr;
+  for (LinalgOp op : products)
+    makeCall(op);
+  return copy;
+}
+
+/// Whether tasks of an op read an operand, a matrix, as linears' weight from a
+/// panel's border on.
+static bool readsAsWeight(model::CustomOp op, unsigned operand) {
+  auto body =
+      op->getParentOfType<ModuleOp>().lookupSymbol<BodyOp>(op.getBodyAttr());
+  // Whoever reads its result calls the body as it is.
+  if (!body || isRecomputed(op.getResult(0)) ||
+      operand >= body.getBody().getNumArguments())
+    return false;
+  auto access = cast<event::AccessAttr>(body.getAccesses()[operand]);
+  const int64_t depth =
+      model::typeOf(op.getInputs()[operand]).getShape().back();
+  if (access.getLow().getNumResults() != 2 || !beginsAtPanel(access, depth))
+    return false;
+  OwningOpRef<BodyOp> copy = copyWithCalls(body);
+  BodyOp called = copy ? *copy : body;
+  return event::isWeightOfLinears(called.getBody().getArgument(operand));
+}
+
+/// Whether a value is a parameter whose order in memory is free: only linears
+/// read it.
+static bool mayBePacked(Value value) {
   auto parameter = value.getDefiningOp<model::ParameterOp>();
   if (!parameter || parameter.getTransposed())
     return false;
@@ -208,54 +238,20 @@ mayBePacked(Value value,
     if (auto linear = dyn_cast<model::LinearOp>(use.getOwner()))
       return linear.getWeight() == value;
     auto custom = dyn_cast<model::CustomOp>(use.getOwner());
-    return custom && isWeight(custom, use.getOperandNumber());
+    return custom && readsAsWeight(custom, use.getOperandNumber());
   });
-}
-
-/// A copy of the body whose products are calls.
-static OwningOpRef<BodyOp> copyWithCalls(BodyOp body, bool &hasCalls) {
-  OwningOpRef<BodyOp> copy = body.clone();
-  SmallVector<LinalgOp> products;
-  for (auto op : copy->getBody().front().getOps<LinalgOp>())
-    if (isLinear(op))
-      products.push_back(op);
-  for (LinalgOp op : products)
-    makeCall(op);
-  hasCalls = !products.empty();
-  return copy;
-}
-
-/// Of other ops that read the same parameter, too.
-static bool readsAsWeight(model::CustomOp op, unsigned operand,
-                          ModuleOp module) {
-  // Whoever reads its result calls the body as it is.
-  auto body = module.lookupSymbol<BodyOp>(op.getBodyAttr());
-  if (!body || isRecomputed(op.getResult(0)) ||
-      operand >= body.getBody().getNumArguments())
-    return false;
-  auto access = cast<event::AccessAttr>(body.getAccesses()[operand]);
-  if (access.getLow().getNumResults() != 2 ||
-      !beginsAtPanel(access,
-                     model::typeOf(op.getInputs()[operand]).getDimension(1)))
-    return false;
-  bool hasCalls = false;
-  OwningOpRef<BodyOp> copy = copyWithCalls(body, hasCalls);
-  return event::isWeightOfLinears(copy->getBody().getArgument(operand));
 }
 
 BodyOp tasks::bodyOfTasks(model::CustomOp op, BodyOp body, Tiler &tiler) {
   auto module = op->getParentOfType<ModuleOp>();
-  bool hasCalls = false;
-  OwningOpRef<BodyOp> copy = copyWithCalls(body, hasCalls);
+  OwningOpRef<BodyOp> copy = copyWithCalls(body);
   SmallVector<int64_t> packed;
   // What trains lies in rows, for who updates it.
   if (!tiler.training)
     for (auto [i, input] : llvm::enumerate(op.getInputs()))
-      if (mayBePacked(input, [&](model::CustomOp reader, unsigned operand) {
-            return readsAsWeight(reader, operand, module);
-          }))
+      if (mayBePacked(input))
         packed.push_back(int64_t(i));
-  if (!hasCalls && packed.empty())
+  if (!copy && packed.empty())
     return body;
   // Tasks of one body may get a matrix packed, and others not.
   std::string name = body.getSymName().str() + ".linear";
@@ -263,6 +259,8 @@ BodyOp tasks::bodyOfTasks(model::CustomOp op, BodyOp body, Tiler &tiler) {
     name += "." + std::to_string(number);
   if (auto known = module.lookupSymbol<BodyOp>(name))
     return known;
+  if (!copy)
+    copy = body.clone();
   copy->setSymName(name);
   if (!packed.empty())
     (*copy)->setAttr(event::kPanelsAttribute,
