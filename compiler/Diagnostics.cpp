@@ -28,10 +28,14 @@ std::string baton::compiler::describe(mlir::Location location) {
 /// Where MLIR says that there is no such op: the one of its dialect that was
 /// meant, if one is near.
 static std::string nearestOp(mlir::MLIRContext *context, llvm::StringRef what) {
-  for (llvm::StringRef before : {"custom op '", "unregistered operation '"}) {
+  for (auto [before, behind] : {std::pair<llvm::StringRef, llvm::StringRef>{
+                                    "custom op '", " is unknown"},
+                                {"unregistered operation '", ""}}) {
     if (!what.contains(before))
       continue;
-    const llvm::StringRef wanted = what.split(before).second.split('\'').first;
+    const auto [wanted, rest] = what.split(before).second.split('\'');
+    if (!rest.starts_with(behind))
+      continue;
     std::vector<std::string> names;
     for (mlir::RegisteredOperationName op : context->getRegisteredOperations())
       if (op.getDialectNamespace() == wanted.split('.').first)

@@ -285,6 +285,12 @@ readSchedule(mlir::MLIRContext &context, const CompileOptions &options,
       text, options.schedule);
   if (mlir::failed(schedule))
     return diagnostics.take(options.schedule + ": cannot be parsed");
+  if (targets.size() == 1 && !text.empty() && !schedule->isGiven("model") &&
+      !schedule->isGiven("plan"))
+    return createStringError(
+        options.schedule +
+        ": decides about steps of few rows alone, and this program has none of "
+        "its own for these; write @model or @plan");
   return std::move(*schedule);
 }
 

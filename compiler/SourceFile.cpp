@@ -2,6 +2,7 @@
 
 #include "compiler/SourceFile.h"
 
+#include "dialects/Event/Event.h"
 #include "runtime/weights/message.h"
 
 #include "mlir/Parser/Parser.h"
@@ -89,13 +90,27 @@ static bool isOwn(mlir::Operation *op) {
          name.starts_with("transform.baton.");
 }
 
+/// Of a dialect of this project: what its passes keep at an op.
+static bool isOfPasses(llvm::StringRef attribute) {
+  return llvm::is_contained({"model", "update", "dist", "event", "schedule"},
+                            attribute.split('.').first);
+}
+
 mlir::LogicalResult compiler::refuseUnknownAttributes(mlir::Operation *root) {
-  const mlir::WalkResult result = root->walk([](mlir::Operation *op) {
+  // What passes keep at bodies, which a plan that was printed has, would be
+  // believed.
+  const bool isPlan =
+      root->walk([](event::ProgramOp) { return mlir::WalkResult::interrupt(); })
+          .wasInterrupted();
+  const mlir::WalkResult result = root->walk([&](mlir::Operation *op) {
     if (!isOwn(op))
       return mlir::WalkResult::advance();
+    const bool isWritten =
+        (llvm::isa<event::BodyOp>(op) && !isPlan) ||
+        op->getName().getStringRef().starts_with("transform.");
     for (mlir::NamedAttribute attribute : op->getDiscardableAttrs()) {
       const llvm::StringRef name = attribute.getName();
-      if (name.contains('.'))
+      if (name.contains('.') && !(isWritten && isOfPasses(name)))
         continue;
       std::vector<std::string> known;
       for (mlir::StringAttr each : op->getName().getAttributeNames())

@@ -30,6 +30,7 @@ parseSourceFile(const std::string &path, mlir::MLIRContext &context,
 /// Fails, and says so of the op, where an op of this project's dialects has an
 /// attribute that it does not know and that has no dialect in front of its
 /// name. MLIR keeps such ones; a misspelt `window` would be a model without.
+/// Decisions and bodies that are in no plan have none that passes keep, either.
 mlir::LogicalResult refuseUnknownAttributes(mlir::Operation *root);
 
 } // namespace baton::compiler

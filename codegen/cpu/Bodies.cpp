@@ -29,6 +29,8 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/RuntimeOpVerification.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -133,6 +135,59 @@ private:
 };
 } // namespace
 
+namespace {
+/// F32 to BF16, to the nearest and to even: LLVM would call a function that
+/// programs lack. NaN stays NaN.
+struct RoundToBFloat16
+    : public PassWrapper<RoundToBFloat16, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RoundToBFloat16)
+  StringRef getArgument() const override { return "round-to-bfloat16"; }
+
+  void runOnOperation() override {
+    SmallVector<arith::TruncFOp> ops;
+    getOperation().walk([&](arith::TruncFOp op) {
+      if (getElementTypeOrSelf(op.getIn().getType()).isF32() &&
+          getElementTypeOrSelf(op.getType()).isBF16())
+        ops.push_back(op);
+    });
+    for (arith::TruncFOp op : ops) {
+      ImplicitLocOpBuilder builder(op.getLoc(), op);
+      op.replaceAllUsesWith(round(op.getIn(), op.getType(), builder));
+      op.erase();
+    }
+  }
+
+private:
+  static Value round(Value number, Type type, ImplicitLocOpBuilder &builder) {
+    auto like = [&](Type element) -> Type {
+      auto vector = dyn_cast<VectorType>(type);
+      return vector ? vector.clone(element) : element;
+    };
+    const Type words = like(builder.getI32Type());
+    auto constant = [&](int32_t value) -> Value {
+      TypedAttr attribute = builder.getI32IntegerAttr(value);
+      if (auto vector = dyn_cast<VectorType>(words))
+        attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+      return builder.create<arith::ConstantOp>(attribute);
+    };
+    Value bits = builder.create<arith::BitcastOp>(words, number);
+    Value high = builder.create<arith::ShRUIOp>(bits, constant(16));
+    // A half is added, less the last bit where the kept part is even.
+    Value odd = builder.create<arith::AndIOp>(high, constant(1));
+    Value half = builder.create<arith::AddIOp>(odd, constant(0x7fff));
+    Value rounded = builder.create<arith::ShRUIOp>(
+        builder.create<arith::AddIOp>(bits, half), constant(16));
+    Value nan = builder.create<arith::OrIOp>(high, constant(0x40));
+    Value isNan = builder.create<arith::CmpFOp>(arith::CmpFPredicate::UNO,
+                                                number, number);
+    Value kept = builder.create<arith::TruncIOp>(
+        like(builder.getI16Type()),
+        builder.create<arith::SelectOp>(isNan, nan, rounded));
+    return builder.create<arith::BitcastOp>(type, kept);
+  }
+};
+} // namespace
+
 /// Passes from the ops of bodies to LLVM's.
 static void addLowering(PassManager &manager, bool checked) {
   OpPassManager &functions = manager.nest<func::FuncOp>();
@@ -148,6 +203,7 @@ static void addLowering(PassManager &manager, bool checked) {
   if (checked)
     functions.addPass(createGenerateRuntimeVerificationPass());
   functions.addPass(plan::createApproximateFunctionsPass());
+  functions.addPass(std::make_unique<RoundToBFloat16>());
   functions.addPass(plan::createPlaceTemporariesPass());
   manager.addPass(std::make_unique<CallLibrary>());
   manager.addPass(createConvertSCFToCFPass());

@@ -135,8 +135,9 @@ def Schedule_TileOp : Schedule_Op<"tile"> {
     `[rows]`, or `[rows, columns]` for linears. Of an attention, rows are of
     queries; a task has one key/value head's. `[rows, positions]` spreads the
     positions over tasks, too, in programs whose steps have no more rows than a
-    tile; what their tasks compute, others merge. `batonc tune` chooses among
-    several sizes:
+    tile; what their tasks compute, others merge. In the copy of `@model` that
+    steps of few rows follow, `manyRows` says that the target's sizes stand in
+    the place of these. `batonc tune` chooses among several sizes:
 
     ```mlir
     transform.baton.tile %wide [48, 64] or [24, 64] or [48, 128] optional

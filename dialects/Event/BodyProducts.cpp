@@ -48,8 +48,9 @@ static std::pair<Value, Value> factorsOf(linalg::LinalgOp op) {
 static std::pair<Value, Value> sidesOf(linalg::LinalgOp op,
                                        const llvm::SmallBitVector &haveRows) {
   for (Operation &inside : op->getRegion(0).front().without_terminator())
-    if (!OpTrait::hasElementwiseMappableTraits(&inside) &&
-        !inside.hasTrait<OpTrait::ConstantLike>())
+    if (inside.getNumResults() != 1 ||
+        (!OpTrait::hasElementwiseMappableTraits(&inside) &&
+         !inside.hasTrait<OpTrait::ConstantLike>()))
       return {};
   auto [left, right] = factorsOf(op);
   if (!left)

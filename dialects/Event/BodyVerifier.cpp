@@ -109,6 +109,18 @@ static bool isOnStack(Value root) {
   });
 }
 
+/// Whether a temporary can have these elements: others are no whole bytes.
+static bool isOfBytes(MemRefType temporary) {
+  Type element = temporary.getElementType();
+  if (auto vector = dyn_cast<VectorType>(element))
+    element = vector.getElementType();
+  return element.isIndex() || element.isF16() || element.isBF16() ||
+         element.isF32() || element.isF64() ||
+         (isa<IntegerType>(element) &&
+          llvm::is_contained({8u, 16u, 32u, 64u},
+                             element.getIntOrFloatBitWidth()));
+}
+
 /// Whether an op can be told to touch memory only through what it names.
 static LogicalResult verifyEffects(Operation *op, BodyOp body) {
   Block &block = body.getBody().front();
@@ -142,6 +154,13 @@ static LogicalResult verifyEffects(Operation *op, BodyOp body) {
               instance.getResource()))
         return op->emitOpError() << "may not stand in a task body: it "
                                  << "allocates on the heap";
+      for (Type type : op->getResultTypes())
+        if (auto temporary = dyn_cast<MemRefType>(type);
+            temporary && !isOfBytes(temporary))
+          return op->emitOpError()
+                 << "makes a temporary of " << temporary.getElementType()
+                 << ", expected index, i8, i16, i32, i64, f16, bf16, f32 or "
+                    "f64, or vectors of them";
       continue;
     }
     if (isa<MemoryEffects::Free>(instance.getEffect()) || !instance.getValue())

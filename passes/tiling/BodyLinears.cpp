@@ -257,8 +257,12 @@ BodyOp tasks::bodyOfTasks(model::CustomOp op, BodyOp body, Tiler &tiler) {
   std::string name = body.getSymName().str() + ".linear";
   for (int64_t number : packed)
     name += "." + std::to_string(number);
-  if (auto known = module.lookupSymbol<BodyOp>(name))
-    return known;
+  // A body of the user's may have that name.
+  while (Operation *known = module.lookupSymbol(name)) {
+    if (known->getAttr(kCopyOfAttribute) == SymbolRefAttr::get(body))
+      return cast<BodyOp>(known);
+    name += "_";
+  }
   if (!copy)
     copy = body.clone();
   copy->setSymName(name);

@@ -92,7 +92,9 @@ FUNCTIONS = """      %exp = math.exp %a : f32
       %short = arith.trunci %high : i32 to i16
       %brain = arith.bitcast %short : i16 to bf16
       %wider = arith.extf %brain : bf16 to f32
-      %whole = arith.fptosi %wide : f32 to i32
+      %rounded = arith.truncf %wide : f32 to bf16
+      %whole_brain = arith.extf %rounded : bf16 to f32
+      %whole = arith.fptosi %whole_brain : f32 to i32
       %shift = arith.constant 3 : i32
       %shifted = arith.shrsi %whole, %shift : i32
       %real = arith.sitofp %shifted : i32 to f32

@@ -175,7 +175,7 @@ int main(int argc, char **argv) {
          "--tolerance", tolerance,
          "largest difference allowed, relative to the largest magnitude "
          "of a value; 0 (the default) wants equal numbers")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Range(0.0, 1e9));
   app.add_flag("--all", showAll,
                "every value that differs, not just the first");
   app.add_flag("--json", json, "print one JSON object");

@@ -210,3 +210,33 @@ event.body @panels_of_rows grid ()[r, p, o] -> (r) accesses [#x, #w, #y] attribu
 ^bb0(%x: !m, %w: !m, %y: !m):
   event.library_call "linear" ins(%x, %w : !m, !m) outs(%y : !m)
 }
+
+// -----
+
+// Temporaries have whole bytes.
+
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+!m = memref<?xf32, strided<[1]>>
+
+event.body @bits grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  // expected-error @below {{'memref.alloca' op makes a temporary of i1, expected index, i8, i16, i32, i64, f16, bf16, f32 or f64, or vectors of them}}
+  %flags = memref.alloca() : memref<16xi1>
+  memref.copy %x, %y : !m to !m
+}
+
+// -----
+
+#read = #event.access<read @x, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+#write = #event.access<write @y, (t)[r, p, o] -> (t * 16) to (t)[r, p, o] -> (t * 16 + 16)>
+!m = memref<?xf32, strided<[1]>>
+
+event.body @words grid ()[r, p, o] -> (r) accesses [#read, #write] {
+^bb0(%x: !m, %y: !m):
+  %words = memref.alloca() : memref<16xindex>
+  %vectors = memref.alloca() : memref<2xvector<8xbf16>>
+  // expected-error @below {{makes a temporary of vector<8xi12>, expected}}
+  %odd = memref.alloca() : memref<2xvector<8xi12>>
+  memref.copy %x, %y : !m to !m
+}
