@@ -221,7 +221,7 @@ event.body @panels_of_rows grid ()[r, p, o] -> (r) accesses [#x, #w, #y] attribu
 
 event.body @bits grid ()[r, p, o] -> (r) accesses [#read, #write] {
 ^bb0(%x: !m, %y: !m):
-  // expected-error @below {{'memref.alloca' op makes a temporary of i1, expected index, i8, i16, i32, i64, f16, bf16, f32 or f64, or vectors of them}}
+  // expected-error @below {{'memref.alloca' op makes a temporary of 'i1', expected index, i8, i16, i32, i64, f16, bf16, f32 or f64, or vectors of them}}
   %flags = memref.alloca() : memref<16xi1>
   memref.copy %x, %y : !m to !m
 }
@@ -236,7 +236,7 @@ event.body @words grid ()[r, p, o] -> (r) accesses [#read, #write] {
 ^bb0(%x: !m, %y: !m):
   %words = memref.alloca() : memref<16xindex>
   %vectors = memref.alloca() : memref<2xvector<8xbf16>>
-  // expected-error @below {{makes a temporary of vector<8xi12>, expected}}
+  // expected-error @below {{makes a temporary of 'vector<8xi12>', expected}}
   %odd = memref.alloca() : memref<2xvector<8xi12>>
   memref.copy %x, %y : !m to !m
 }
