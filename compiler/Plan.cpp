@@ -8,6 +8,7 @@
 #include "compiler/SourceFile.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/Dist/Dist.h"
+#include "dialects/Dist/Placement.h"
 #include "dialects/Model/Model.h"
 #include "dialects/Update/Update.h"
 #include "models/Importer.h"
@@ -309,6 +310,27 @@ static void join(mlir::ModuleOp module, mlir::ModuleOp few) {
   }
 }
 
+/// A file that holds a plan leaves nothing to decide.
+static Error refuseOfPlan(const CompileOptions &options) {
+  const std::pair<const char *, bool> decisions[] = {
+      {"--schedule", !options.schedule.empty()},
+      {"--optimizer", !options.optimizer.empty()},
+      {"--recompute", options.recompute != training::RecomputeMode::none},
+      {"--memory", options.memory.has_value()},
+      {"--adapter", options.adapter.has_value()},
+      {"--loss", options.prefers || options.teacherTokens},
+      {"--router-aux-loss", options.balanceLoss.has_value()},
+      {"--router-z-loss", options.routerZLoss > 0},
+      {"--router-bias-update", options.routerBiasUpdate > 0},
+      {"--mesh", !options.mesh.empty()},
+      {"--max-batch", options.batch != 0}};
+  for (auto [flag, isGiven] : decisions)
+    if (isGiven)
+      return createStringError(std::string(flag) + ": " + options.model +
+                               " holds a plan, of which all is decided");
+  return Error::success();
+}
+
 Expected<Plan> Plan::build(const CompileOptions &options,
                            llvm::ArrayRef<TargetDescription> targets) {
   Plan plan;
@@ -321,38 +343,9 @@ Expected<Plan> Plan::build(const CompileOptions &options,
     if (!module)
       return module.takeError();
     plan.tiled = !(*module)->getOps<model::ProgramOp>().empty();
-    if (!plan.tiled && !options.schedule.empty())
-      return createStringError("--schedule: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && !options.optimizer.empty())
-      return createStringError("--optimizer: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && options.recompute != training::RecomputeMode::none)
-      return createStringError("--recompute: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && options.memory)
-      return createStringError("--memory: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && options.adapter)
-      return createStringError("--adapter: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && (options.prefers || options.teacherTokens))
-      return createStringError("--loss: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && (options.balanceLoss || options.routerZLoss > 0))
-      return createStringError(
-          std::string(options.balanceLoss ? "--router-aux-loss: "
-                                          : "--router-z-loss: ") +
-          options.model + " holds a plan, of which all is decided");
-    if (!plan.tiled && options.routerBiasUpdate > 0)
-      return createStringError("--router-bias-update: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && !options.mesh.empty())
-      return createStringError("--mesh: " + options.model +
-                               " holds a plan, of which all is decided");
-    if (!plan.tiled && options.batch)
-      return createStringError("--max-batch: " + options.model +
-                               " holds a plan, of which all is decided");
+    if (!plan.tiled)
+      if (Error refusal = refuseOfPlan(options))
+        return std::move(refusal);
     if (plan.tiled && options.batch &&
         (*(*module)->getOps<model::ProgramOp>().begin()).getBatch())
       return createStringError("--max-batch: the program in " + options.model +

@@ -167,7 +167,7 @@ private:
     auto constant = [&](int32_t value) -> Value {
       TypedAttr attribute = builder.getI32IntegerAttr(value);
       if (auto vector = dyn_cast<VectorType>(words))
-        attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+        attribute = DenseElementsAttr::get(vector, value);
       return builder.create<arith::ConstantOp>(attribute);
     };
     Value bits = builder.create<arith::BitcastOp>(words, number);

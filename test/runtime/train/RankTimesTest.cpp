@@ -83,13 +83,14 @@ TEST(RankTimes, TellsOwnTimeFromWaits) {
     // A sleep may be longer, never shorter.
     EXPECT_GE(of(seconds, names, "compute", 1), 0.12);
     EXPECT_GE(of(seconds, names, "inputs", 2), 0.04);
+    // Others may begin behind the one that they wait for.
+    EXPECT_GE(of(seconds, names, "step", 1), 0.12);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
       double sum = 0;
       for (const char *name :
            {"compute", "inputs", "wait.collectives", "wait.border"})
         sum += of(seconds, names, name, rank);
       EXPECT_LE(sum, of(seconds, names, "step", rank) * 1.0001);
-      EXPECT_GE(of(seconds, names, "step", rank), 0.12);
     }
   }
   // Who waits is not who is waited for.
