@@ -116,11 +116,15 @@ TEST_F(ThirdTarget, IsFoundByItsNameAsOthersAre) {
                              std::pair("cuda:sm_1000", "found cuda:..."),
                              std::pair("cpu-other", "found cpu-other")})
     EXPECT_EQ(unknown(name), found);
-  for (std::string name : {"", "cuda", "cpu-", "cpu-others", "CPU"})
+  for (auto [name, nearest] :
+       {std::pair("", ""), std::pair("cuda", ""), std::pair("CPU", ""),
+        std::pair("cpu-", "; did you mean cpu?"),
+        std::pair("cpu-others", "; did you mean cpu-other?")})
     EXPECT_EQ(unknown(name),
-              "--target=" + name +
+              std::string("--target=") + name +
                   " is unknown; there is cpu, cuda:sm_80, cuda:sm_90a, "
-                  "cuda:emulated, cpu-other");
+                  "cuda:emulated, cpu-other" +
+                  nearest);
 }
 
 TEST_F(ThirdTarget, IsAmongTheFlags) {
