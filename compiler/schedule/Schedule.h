@@ -27,9 +27,6 @@
 
 namespace baton::schedule {
 
-/// Attribute of a module whose program is going to be differentiated.
-constexpr llvm::StringLiteral kTrainsAttribute = "schedule.trains";
-
 /// The passes of which the default schedule has a part each.
 const std::set<std::string> &optionalParts();
 

@@ -2,7 +2,6 @@
 
 #include "compiler/schedule/ScheduleOps.h"
 
-#include "compiler/schedule/Schedule.h"
 #include "dialects/Event/Event.h"
 #include "dialects/Model/Model.h"
 #include "passes/fusion/Rewrites.h"

@@ -17,6 +17,9 @@
 
 namespace baton::schedule {
 
+/// Attribute of a module whose program is going to be differentiated.
+constexpr llvm::StringLiteral kTrainsAttribute = "schedule.trains";
+
 /// An op or a phase that a `transform.baton.match` without kinds can find.
 struct Matchable {
   mlir::Operation *op;

@@ -35,8 +35,8 @@ uint64_t choose_pages(const Metadata &metadata,
   const std::optional<uint64_t> memory =
       may_offload ? std::nullopt : free_memory();
   if (kv_memory)
-    pages = std::min(most, parse_memory_size("--kv-memory", *kv_memory) /
-                               page_bytes);
+    pages = std::min(most,
+                     parse_memory_size("--kv-memory", *kv_memory) / page_bytes);
   else if (memory)
     pages = std::min(full, *memory / 2 / page_bytes);
   if (kv_memory && memory && pages * page_bytes > *memory)
