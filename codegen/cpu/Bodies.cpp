@@ -21,6 +21,7 @@
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
 #include "mlir/Conversion/VectorToSCF/VectorToSCF.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -29,13 +30,12 @@
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/RuntimeOpVerification.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/IR/IRBuilder.h"
 
@@ -136,54 +136,18 @@ private:
 } // namespace
 
 namespace {
-/// F32 to BF16, to the nearest and to even: LLVM would call a function that
-/// programs lack. NaN stays NaN.
+/// F32 to BF16 by whole numbers: LLVM would call a function that programs lack.
 struct RoundToBFloat16
     : public PassWrapper<RoundToBFloat16, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RoundToBFloat16)
   StringRef getArgument() const override { return "round-to-bfloat16"; }
 
   void runOnOperation() override {
-    SmallVector<arith::TruncFOp> ops;
-    getOperation().walk([&](arith::TruncFOp op) {
-      if (getElementTypeOrSelf(op.getIn().getType()).isF32() &&
-          getElementTypeOrSelf(op.getType()).isBF16())
-        ops.push_back(op);
-    });
-    for (arith::TruncFOp op : ops) {
-      ImplicitLocOpBuilder builder(op.getLoc(), op);
-      op.replaceAllUsesWith(round(op.getIn(), op.getType(), builder));
-      op.erase();
-    }
-  }
-
-private:
-  static Value round(Value number, Type type, ImplicitLocOpBuilder &builder) {
-    auto like = [&](Type element) -> Type {
-      auto vector = dyn_cast<VectorType>(type);
-      return vector ? vector.clone(element) : element;
-    };
-    const Type words = like(builder.getI32Type());
-    auto constant = [&](int32_t value) -> Value {
-      TypedAttr attribute = builder.getI32IntegerAttr(value);
-      if (auto vector = dyn_cast<VectorType>(words))
-        attribute = DenseElementsAttr::get(vector, value);
-      return builder.create<arith::ConstantOp>(attribute);
-    };
-    Value bits = builder.create<arith::BitcastOp>(words, number);
-    Value high = builder.create<arith::ShRUIOp>(bits, constant(16));
-    // A half is added, less the last bit where the kept part is even.
-    Value odd = builder.create<arith::AndIOp>(high, constant(1));
-    Value half = builder.create<arith::AddIOp>(odd, constant(0x7fff));
-    Value rounded = builder.create<arith::ShRUIOp>(
-        builder.create<arith::AddIOp>(bits, half), constant(16));
-    Value nan = builder.create<arith::OrIOp>(high, constant(0x40));
-    Value isNan = builder.create<arith::CmpFOp>(arith::CmpFPredicate::UNO,
-                                                number, number);
-    Value kept = builder.create<arith::TruncIOp>(
-        like(builder.getI16Type()),
-        builder.create<arith::SelectOp>(isNan, nan, rounded));
-    return builder.create<arith::BitcastOp>(type, kept);
+    RewritePatternSet patterns(&getContext());
+    arith::populateExpandBFloat16Patterns(patterns);
+    if (failed(
+            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
   }
 };
 } // namespace

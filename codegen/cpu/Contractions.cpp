@@ -8,23 +8,21 @@
 
 #include "codegen/cpu/Contractions.h"
 
+#include "codegen/cpu/LinalgTiles.h"
 #include "dialects/Event/BodyProducts.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -79,18 +77,7 @@ struct TileProducts : FunctionPass<TileProducts> {
                                      {product.depth, kLanes}})
         if (!isSmall(extents[dimension]))
           sizes[dimension] = size;
-      if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
-        continue;
-      rewriter.setInsertionPoint(op);
-      auto tiled = linalg::tileLinalgOp(
-          rewriter, op, linalg::LinalgTilingOptions().setTileSizes(sizes));
-      if (failed(tiled))
-        continue;
-      rewriter.eraseOp(op);
-      SmallVector<scf::ForOp> loops;
-      for (Operation *loop : tiled->loops)
-        loops.push_back(cast<scf::ForOp>(loop));
-      linalg::peelLoops(rewriter, loops);
+      baton::cpu::tileAndPeel(rewriter, op, sizes);
     }
   }
 
@@ -142,12 +129,7 @@ struct VectoriseProducts : FunctionPass<VectoriseProducts> {
       VectorTile(rewriter, op).emit();
       rewriter.eraseOp(op);
     }
-    RewritePatternSet patterns(&getContext());
-    vector::populateVectorTransposeLoweringPatterns(
-        patterns, vector::VectorTransformsOptions().setVectorTransposeLowering(
-                      vector::VectorTransposeLowering::Shuffle16x16));
-    if (failed(
-            applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+    if (failed(baton::cpu::lowerTransposes(getOperation())))
       return signalPassFailure();
   }
 };

@@ -8,29 +8,30 @@
 
 #include "codegen/cpu/Reductions.h"
 
+#include "codegen/cpu/LinalgTiles.h"
+#include "dialects/Event/BodyProducts.h"
 #include "dialects/Event/Event.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <algorithm>
 
 using namespace mlir;
+using namespace baton;
+using baton::event::isContiguous;
 using baton::event::rootOf;
 
 static constexpr int64_t kLanes = 16, kSteps = 16;
@@ -42,13 +43,6 @@ struct Reduction {
   unsigned lane, step;
 };
 } // namespace
-
-/// Whether neighbours in a memref's last dimension lie side by side.
-static bool isContiguous(Value memref) {
-  auto [strides, offset] =
-      getStridesAndOffset(cast<MemRefType>(memref.getType()));
-  return !strides.empty() && strides.back() == 1;
-}
 
 /// Whether the last dimension of what an operand is, in memory, is this one.
 static bool endsIn(AffineMap map, unsigned dimension) {
@@ -302,24 +296,13 @@ SmallVector<linalg::LinalgOp> ReductionPass::reductions() {
   return ops;
 }
 
-/// Cuts a reduction into tiles of these sizes, and peels what is left.
+/// Cuts a reduction into tiles, where a dimension is not as small already.
 static void tile(RewriterBase &rewriter, linalg::LinalgOp op,
                  SmallVector<int64_t> sizes) {
   for (auto [size, extent] : llvm::zip(sizes, op.getStaticLoopRanges()))
     if (size == extent)
       size = 0;
-  if (llvm::all_of(sizes, [](int64_t size) { return size == 0; }))
-    return;
-  rewriter.setInsertionPoint(op);
-  auto tiled = linalg::tileLinalgOp(
-      rewriter, op, linalg::LinalgTilingOptions().setTileSizes(sizes));
-  if (failed(tiled))
-    return;
-  rewriter.eraseOp(op);
-  SmallVector<scf::ForOp> loops;
-  for (Operation *loop : tiled->loops)
-    loops.push_back(cast<scf::ForOp>(loop));
-  linalg::peelLoops(rewriter, loops);
+  cpu::tileAndPeel(rewriter, op, sizes);
 }
 
 /// Whether an op has kLanes lanes, and one index of other parallel dimensions.
@@ -365,11 +348,7 @@ void ReductionPass::runOnOperation() {
     LaneTile(rewriter, op).emit();
     rewriter.eraseOp(op);
   }
-  RewritePatternSet patterns(&getContext());
-  vector::populateVectorTransposeLoweringPatterns(
-      patterns, vector::VectorTransformsOptions().setVectorTransposeLowering(
-                    vector::VectorTransposeLowering::Shuffle16x16));
-  if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
+  if (failed(cpu::lowerTransposes(getOperation())))
     signalPassFailure();
 }
 

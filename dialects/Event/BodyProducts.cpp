@@ -69,9 +69,7 @@ static std::pair<Value, Value> sidesOf(linalg::LinalgOp op,
   return {};
 }
 
-/// Whether the elements of a row are known to lie side by side: vectors of
-/// others would be read one by one.
-static bool isContiguous(Value value) {
+bool baton::event::isContiguous(Value value) {
   auto type = dyn_cast<MemRefType>(value.getType());
   if (!type)
     return false;

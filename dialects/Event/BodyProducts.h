@@ -28,6 +28,10 @@ struct BodyProduct {
 /// of a row are known to lie side by side in all of its operands.
 std::optional<BodyProduct> productOf(mlir::linalg::LinalgOp op);
 
+/// Whether the elements of a memref's row are known to lie side by side:
+/// vectors of others would be read one by one.
+bool isContiguous(mlir::Value value);
+
 /// Whether a value of an op's region is one number for all elements.
 bool isFromOutside(mlir::linalg::LinalgOp op, mlir::Value value);
 
