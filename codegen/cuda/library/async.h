@@ -87,6 +87,16 @@ BATON_DEVICE void baton_multiply_f16(float (&sum)[4], const uint32_t (&a)[4],
                                      const uint32_t (&b)[2]) {
   baton::emulation::multiply(sum, a, b, baton::emulation::Numbers::f16);
 }
+BATON_DEVICE void baton_multiply_bytes(int32_t (&sum)[4],
+                                       const uint32_t (&a)[4],
+                                       const uint32_t (&b)[2]) {
+  baton::emulation::multiply_bytes(sum, a, b, 2);
+}
+BATON_DEVICE void baton_multiply_bytes(int32_t (&sum)[4],
+                                       const uint32_t (&a)[2],
+                                       const uint32_t (&b)[1]) {
+  baton::emulation::multiply_bytes(sum, a, b, 1);
+}
 BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {
   auto round = [](float value) -> uint32_t {
     const uint32_t bits = __float_as_uint(value);
@@ -268,6 +278,27 @@ BATON_DEVICE void baton_multiply_f16(float (&sum)[4], const uint32_t (&a)[4],
                : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),
                  "r"(b[1]));
+}
+/// The same of whole numbers of 8 bits with a sign, exactly: [16, 32] and [32,
+/// 8] as mma.m16n8k32 has them, or [16, 16] and [16, 8] as mma.m16n8k16.
+BATON_DEVICE void baton_multiply_bytes(int32_t (&sum)[4],
+                                       const uint32_t (&a)[4],
+                                       const uint32_t (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+               "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+               "{%0, %1, %2, %3};"
+               : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]),
+                 "r"(b[1]));
+}
+BATON_DEVICE void baton_multiply_bytes(int32_t (&sum)[4],
+                                       const uint32_t (&a)[2],
+                                       const uint32_t (&b)[1]) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 "
+               "{%0, %1, %2, %3}, {%4, %5}, {%6}, "
+               "{%0, %1, %2, %3};"
+               : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+               : "r"(a[0]), "r"(a[1]), "r"(b[0]));
 }
 /// Two numbers rounded to BF16, to nearest even; NaN becomes 0x7fff.
 BATON_DEVICE uint32_t baton_bf16_pair(float lower, float upper) {

@@ -60,6 +60,16 @@ BATON_DEVICE uint32_t four_of(const QuantisedInputs &inputs, int place) {
   return reinterpret_cast<const uint32_t *>(inputs.quants)[place / 4];
 }
 
+/// Adds a unit's product to `to`: `sum` of its numbers times the inputs', and
+/// `inputs`, the sum of these, whose scale is `scale`.
+template <typename Block>
+BATON_DEVICE void add_unit(float &to, int sum, int inputs, UnitScales scales,
+                           float scale) {
+  to = fmaf(static_cast<float>(sum), scales.scale * scale, to);
+  if (has_offset<Block>)
+    to = fmaf(scales.offset, scale * static_cast<float>(inputs), to);
+}
+
 /// Rows are what quantise_rows has made.
 struct Integers {
   template <typename Block>
@@ -113,12 +123,8 @@ struct Integers {
             const QuantisedInputs &from = at(left[row])[place];
             const int inputs =
                 units > 1 ? from.sums[half] : from.sums[0] + from.sums[1];
-            float &to = total[row][side];
-            to = fmaf(static_cast<float>(sum[row][side]),
-                      scales.scale * from.scale, to);
-            if (has_offset<Block>)
-              to = fmaf(scales.offset, from.scale * static_cast<float>(inputs),
-                        to);
+            add_unit<Block>(total[row][side], sum[row][side], inputs, scales,
+                            from.scale);
           }
         }
       }

@@ -29,7 +29,7 @@ struct BatonMatrixLinear {
   int64_t out_stride;
   const float *x;
   int64_t x_stride;
-  const uint16_t *panels;
+  const void *panels;
   /// Null where there is none.
   const float *bias, *bias_up, *residual;
   int64_t residual_stride;
@@ -65,43 +65,29 @@ BATON_DEVICE void finish_matrices(const float *product,
       });
 }
 
-} // namespace baton::cuda
-
-// All threads of a block of `Threads` call the bodies. `shared` has
-// BatonMatrixShape::shared_bytes() bytes of shared memory, aligned to
-// BatonMatrixShape::alignment, which may hold anything but the operands before
-// and after, with no barrier between. Weights are in global memory, aligned to
-// 16 bytes; the other operands are anywhere. By warps, no cp.async of the
-// calling threads is under way behind the call.
-//
-// Multiplications by warpgroups overlap only where they are the kernel's own
-// code: the bodies are inlined, and a kernel has one call of this one, which
-// phases hand their linears to.
-
-template <int Threads, int Rows, int Columns,
-          int Architecture = BATON_ARCHITECTURE>
-BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
-                                        const BatonMatrixLinear &linear) {
-  using namespace baton::cuda;
-  constexpr BatonMatrixShape shape{Threads, Rows, Columns, Architecture};
+/// All tiles of a linear. `Product` has the shape of their rows and columns,
+/// multiplies one, and knows where a panel is.
+template <typename Product>
+BATON_DEVICE void multiply_tiles(unsigned char *shared,
+                                 const BatonMatrixLinear &linear) {
+  constexpr BatonMatrixShape shape = Product::tile();
   static_assert(shape.is_valid(), "a tile that the block's warps cannot share");
   const int32_t sides = linear.gated ? 2 : 1;
-  const int32_t width = Columns / sides;
+  const int32_t width = shape.columns / sides;
 #pragma unroll 1
   for (int64_t left = 0; left < linear.columns; left += width)
 #pragma unroll 1
-    for (int64_t top = 0; top < linear.rows; top += Rows) {
-      const auto rows = static_cast<int32_t>(smaller(linear.rows - top, Rows));
+    for (int64_t top = 0; top < linear.rows; top += shape.rows) {
+      const auto rows =
+          static_cast<int32_t>(smaller(linear.rows - top, shape.rows));
       const auto columns =
           static_cast<int32_t>(smaller(linear.columns - left, width));
       const MatrixOperands operands = {
-          linear.x + top * linear.x_stride,        linear.x_stride,
-          linear.panels + left * sides * linear.k, rows,
-          static_cast<int32_t>(linear.k),          (columns + 15) / 16 * sides};
-      if constexpr (shape.by_warpgroups())
-        multiply_by_warpgroups<Threads, Rows, Columns>(shared, operands);
-      else
-        multiply_by_warps<Threads, Rows, Columns>(shared, operands);
+          linear.x + top * linear.x_stride, linear.x_stride, rows,
+          static_cast<int32_t>(linear.k), (columns + 15) / 16 * sides};
+      Product::multiply(
+          shared, operands,
+          Product::panel(linear.panels, left / 16 * sides, linear.k));
       const float *const product = reinterpret_cast<const float *>(shared);
       if (linear.gated)
         finish_matrices<2, shape.product_stride()>(
@@ -126,6 +112,60 @@ BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
                          : value;
             });
     }
+}
+
+/// Of weights of BF16.
+template <int Threads, int Rows, int Columns, int Architecture>
+struct BFloat16Product {
+  static BATON_CONSTANT BatonMatrixShape tile() {
+    return {Threads, Rows, Columns, Architecture};
+  }
+  static __device__ __forceinline__ void
+  multiply(unsigned char *shared, const MatrixOperands &operands,
+           const void *panels) {
+    constexpr BatonMatrixShape shape = tile();
+    unsigned char *const memory =
+        shared + shape.activation_stages() * shape.activation_bytes();
+    const auto *const weights = static_cast<const uint16_t *>(panels);
+    if constexpr (shape.by_warpgroups())
+      multiply_by_warpgroups<Threads, Rows, Columns>(
+          shared, operands,
+          WarpgroupWeights<Threads, Columns>(
+              memory,
+              reinterpret_cast<uint64_t *>(shared + shape.barrier_offset()),
+              operands, weights));
+    else
+      multiply_by_warps<Threads, Rows, Columns>(
+          shared, operands,
+          WarpWeights<Threads, Columns>(memory, operands, weights));
+  }
+  /// The panel `number` of those at `panels`.
+  static __device__ __forceinline__ const void *
+  panel(const void *panels, int64_t number, int64_t k) {
+    return static_cast<const uint16_t *>(panels) + number * 16 * k;
+  }
+};
+
+} // namespace baton::cuda
+
+// All threads of a block of `Threads` call the bodies. `shared` has
+// BatonMatrixShape::shared_bytes() bytes of shared memory, aligned to
+// BatonMatrixShape::alignment, which may hold anything but the operands before
+// and after, with no barrier between. Weights are in global memory, aligned to
+// 16 bytes; the other operands are anywhere. By warps, no cp.async of the
+// calling threads is under way behind the call.
+//
+// Multiplications by warpgroups overlap only where they are the kernel's own
+// code: the bodies are inlined, and a kernel has one call of this one, which
+// phases hand their linears to.
+
+template <int Threads, int Rows, int Columns,
+          int Architecture = BATON_ARCHITECTURE>
+BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
+                                        const BatonMatrixLinear &linear) {
+  baton::cuda::multiply_tiles<
+      baton::cuda::BFloat16Product<Threads, Rows, Columns, Architecture>>(
+      shared, linear);
 }
 
 // Calls of the task library's bodies of the same names, to be handed over.

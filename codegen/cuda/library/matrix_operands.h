@@ -7,7 +7,17 @@
 // chunks of a row, which eight threads store together. PTX calls it the
 // 128-byte swizzle.
 //
-// Of weights a stage is [Columns / 16][64][16] of BF16, panels as in memory.
+// Of weights a stage is [Columns / 16][64][16] of BF16, panels as in memory. How
+// stages come there is a class's business. The multiplications ask for them in
+// this order, all threads at once, behind a barrier that lets what they wrote
+// be read:
+//
+//   begin()          whatever was in shared memory has been read
+//   prepare(stage)   the next one; the stage before it may still be read
+//   expect(stage)    the next barrier lets all read it
+//   follow(stage)    that barrier is passed: nobody reads an earlier stage
+//   at(stage)        where it is
+//   end()            behind the last
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,18 +35,23 @@ namespace baton::cuda {
 struct MatrixOperands {
   const float *x;
   int64_t x_stride;
-  const uint16_t *panels;
   // Of 32 bits, which is what their arithmetic takes least time with.
   int32_t rows, k, panel_count;
 
   __device__ __forceinline__ int32_t stages() const {
     return (k + BatonMatrixShape::depths - 1) / BatonMatrixShape::depths;
   }
+};
+
+/// Panels of BF16.
+struct MatrixPanels {
+  const uint16_t *first;
+  int32_t k;
 
   /// Of a panel's depth, 16 columns.
-  __device__ __forceinline__ const uint16_t *weights(uint32_t panel,
-                                                     int32_t depth) const {
-    return panels + (static_cast<int64_t>(panel) * k + depth) * 16;
+  __device__ __forceinline__ const uint16_t *at(uint32_t panel,
+                                                int32_t depth) const {
+    return first + (static_cast<int64_t>(panel) * k + depth) * 16;
   }
 };
 

@@ -63,42 +63,22 @@ BATON_DEVICE void load_weights(uint32_t (&fragment)[4],
     fragment[i] = upper ? loaded[i ^ 1] : loaded[i];
 }
 
-/// As multiply_by_warps().
-template <int Threads, int Rows, int Columns>
-BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
-                                         const MatrixOperands &operands) {
-  constexpr BatonMatrixShape shape{Threads, Rows, Columns, 90};
-  constexpr int stages = shape.stages, depths = shape.depths;
-  constexpr int steps = depths / 16;
-  constexpr int panel_bytes = depths * 32;
-  /// Panels of a warp: the four of a warpgroup multiply 64 columns.
-  constexpr int blocks = Columns / (Threads / 2);
-  const uint32_t thread = baton_thread();
-  const uint32_t lane = thread % 32, warp = thread / 32;
-  unsigned char *const weights =
-      shared + shape.activation_stages() * shape.activation_bytes();
-  uint64_t *const full =
-      reinterpret_cast<uint64_t *>(shared + shape.barrier_offset());
-  const int32_t count = operands.stages();
+/// Panels of BF16 through a ring of stages, by bulk copies.
+template <int Threads, int Columns> class WarpgroupWeights {
+public:
+  static constexpr int panel_bytes = BatonMatrixShape::depths * 32;
 
-  // By one thread.
-  auto copy = [&](int32_t stage) {
-    if (stage >= count)
+  /// `memory` has room for all stages; `full` has a barrier for each.
+  __device__ __forceinline__ WarpgroupWeights(unsigned char *memory,
+                                              uint64_t *full,
+                                              const MatrixOperands &operands,
+                                              const uint16_t *panels)
+      : memory(memory), full(full), operands(operands),
+        panels{panels, operands.k}, thread(baton_thread()) {}
+
+  __device__ __forceinline__ void begin() const {
+    if (thread != 0)
       return;
-    const int slot = stage % stages;
-    const uint32_t bytes =
-        static_cast<uint32_t>(smaller(operands.k - stage * depths, depths)) *
-        32;
-    baton_barrier_arrive_expect(&full[slot], operands.panel_count * bytes);
-    for (int32_t panel = 0; panel < operands.panel_count; ++panel)
-      baton_bulk_copy(
-          weights + slot * shape.weight_bytes() + panel * panel_bytes,
-          operands.weights(panel, stage * depths), bytes, &full[slot]);
-  };
-
-  // Whatever was in shared memory has been read.
-  __syncthreads();
-  if (thread == 0) {
     for (int slot = 0; slot < stages; ++slot)
       baton_barrier_init(&full[slot], 1);
     baton_barrier_init_fence();
@@ -108,6 +88,76 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
     for (int stage = 0; stage < stages - 1; ++stage)
       copy(stage);
   }
+  __device__ __forceinline__ void prepare(int32_t) const {}
+  __device__ __forceinline__ void expect(int32_t) const {}
+  /// Waits for the copies; a warp may then read its own panels, once it is
+  /// together.
+  __device__ __forceinline__ void follow(int32_t stage) const {
+    if (thread == 0)
+      copy(stage + stages - 1);
+    baton_barrier_wait(&full[stage % stages], stage / stages % 2);
+    // What is behind the last depth is of the stage before, or anything.
+    if ((stage + 1) * depths > operands.k)
+      for (uint32_t panel = thread / 32; panel < Columns / 16;
+           panel += Threads / 32)
+        for (int32_t at = (operands.k - stage * depths) * 2 +
+                          static_cast<int32_t>(thread % 32);
+             at < depths * 2; at += 32)
+          *reinterpret_cast<MatrixChunk *>(memory + stage % stages * bytes +
+                                           panel * panel_bytes + at * 16) = {};
+  }
+  __device__ __forceinline__ const unsigned char *at(int32_t stage) const {
+    return memory + stage % stages * bytes;
+  }
+  /// Behind a barrier.
+  __device__ __forceinline__ void end() const {
+    if (thread == 0)
+      for (int slot = 0; slot < stages; ++slot)
+        baton_barrier_invalidate(&full[slot]);
+  }
+
+private:
+  static constexpr int stages = BatonMatrixShape::stages,
+                       depths = BatonMatrixShape::depths,
+                       bytes = Columns / 16 * panel_bytes;
+
+  // By one thread.
+  __device__ __forceinline__ void copy(int32_t stage) const {
+    if (stage >= operands.stages())
+      return;
+    const int slot = stage % stages;
+    const uint32_t of_panel =
+        static_cast<uint32_t>(smaller(operands.k - stage * depths, depths)) *
+        32;
+    baton_barrier_arrive_expect(&full[slot], operands.panel_count * of_panel);
+    for (int32_t panel = 0; panel < operands.panel_count; ++panel)
+      baton_bulk_copy(memory + slot * bytes + panel * panel_bytes,
+                      panels.at(panel, stage * depths), of_panel, &full[slot]);
+  }
+
+  unsigned char *const memory;
+  uint64_t *const full;
+  const MatrixOperands &operands;
+  const MatrixPanels panels;
+  const uint32_t thread;
+};
+
+/// As multiply_by_warps().
+template <int Threads, int Rows, int Columns, typename Weights>
+BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
+                                         const MatrixOperands &operands,
+                                         Weights weights) {
+  constexpr BatonMatrixShape shape{Threads, Rows, Columns, 90};
+  constexpr int steps = shape.depths / 16;
+  /// Panels of a warp: the four of a warpgroup multiply 64 columns.
+  constexpr int blocks = Columns / (Threads / 2);
+  const uint32_t thread = baton_thread();
+  const uint32_t lane = thread % 32, warp = thread / 32;
+  const int32_t count = operands.stages();
+
+  // Whatever was in shared memory has been read.
+  __syncthreads();
+  weights.begin();
   MatrixActivations<Threads, Rows> activations(operands, thread);
   float sum[blocks][Rows / 2] = {};
   // Zeros as in MatrixActivations.
@@ -120,20 +170,10 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
 #pragma unroll 1
   for (int32_t stage = -2; stage < count; ++stage) {
     if (stage >= 0) {
-      const int slot = stage % stages;
+      weights.expect(stage);
       __syncthreads();
-      if (thread == 0)
-        copy(stage + stages - 1);
-      baton_barrier_wait(&full[slot], stage / stages % 2);
-      unsigned char *const b = weights + slot * shape.weight_bytes();
-      // What is behind the last depth is of the stage before, or anything.
-      if ((stage + 1) * depths > operands.k)
-        for (int block = 0; block < blocks; ++block)
-          for (int32_t at = (operands.k - stage * depths) * 2 + lane;
-               at < depths * 2; at += 32)
-            *reinterpret_cast<MatrixChunk *>(
-                b + (block * (Threads / 32) + warp) * panel_bytes +
-                at * 16) = {};
+      weights.follow(stage);
+      const unsigned char *const b = weights.at(stage);
       // A warp reads its own panels only; it must be together to do so.
       __syncwarp();
       const unsigned char *const a =
@@ -145,7 +185,8 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
 #pragma unroll
         for (int block = 0; block < blocks; ++block) {
           load_weights(fragments[step][block],
-                       b + (block * (Threads / 32) + warp) * panel_bytes,
+                       b + (block * (Threads / 32) + warp) *
+                               Weights::panel_bytes,
                        step * 16, lane);
           baton_warpgroup_hold(fragments[step][block]);
         }
@@ -163,6 +204,8 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
     }
     if (stage + 2 < count)
       activations.load(stage + 2);
+    if (stage + 1 >= 0 && stage + 1 < count)
+      weights.prepare(stage + 1);
   }
 
   baton_warpgroup_wait<0>();
@@ -170,9 +213,7 @@ BATON_DEVICE void multiply_by_warpgroups(unsigned char *shared,
   for (int block = 0; block < blocks; ++block)
     baton_warpgroup_hold(sum[block]);
   __syncthreads();
-  if (thread == 0)
-    for (int slot = 0; slot < stages; ++slot)
-      baton_barrier_invalidate(&full[slot]);
+  weights.end();
   float *const product = reinterpret_cast<float *>(shared);
 #pragma unroll
   for (int block = 0; block < blocks; ++block)

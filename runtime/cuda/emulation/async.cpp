@@ -297,4 +297,28 @@ void multiply(float *sum, const uint32_t *a, const uint32_t *b,
   }
 }
 
+void multiply_bytes(int32_t *sum, const uint32_t *a, const uint32_t *b,
+                    unsigned halves) {
+  LaneState &own = next_lane_state();
+  std::copy_n(a, 2 * halves, own.a);
+  std::copy_n(b, halves, own.b);
+  meet({Operation::mma, 0xffffffffu});
+  auto byte = [](uint32_t word, unsigned i) {
+    return int32_t{static_cast<int8_t>(word >> 8 * i)};
+  };
+  // As above, with four neighbours in a register, and sixteen of the depth in
+  // those of a half.
+  const unsigned lane = running().thread.x % warp_size;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = lane / 4, lower = i / 2;
+    const unsigned column = lane % 4 * 2 + i % 2;
+    for (unsigned depth = 0; depth < 16 * halves; ++depth) {
+      const unsigned four = depth % 16 / 4, half = depth / 16;
+      sum[i] +=
+          byte(lane_state(row * 4 + four).a[lower + 2 * half], depth % 4) *
+          byte(lane_state(column * 4 + four).b[half], depth % 4);
+    }
+  }
+}
+
 } // namespace baton::emulation

@@ -45,6 +45,10 @@ const void *address_of_lane(unsigned lane);
 /// mma.sync m16n8k16 by a warp. Products and their sum are of 64 bits.
 void multiply(float *sum, const uint32_t *a, const uint32_t *b,
               Numbers numbers);
+/// mma.sync m16n8k32 of bytes with a sign or, `halves` being 1 and not 2,
+/// m16n8k16.
+void multiply_bytes(int32_t *sum, const uint32_t *a, const uint32_t *b,
+                    unsigned halves);
 
 } // namespace baton::emulation
 

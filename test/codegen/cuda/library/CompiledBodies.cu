@@ -10,6 +10,7 @@
 #include "codegen/cuda/library/library.h"
 #include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/training.h"
+#include "test/codegen/cuda/library/matrix_blocks_linears.h"
 #include "test/codegen/cuda/library/stream_linears.h"
 
 /// Arguments out of memory, each in 8 bytes.
@@ -93,6 +94,23 @@ BATON_MATRIX_KERNEL(product_gradient_bf16, 256)
 BATON_MATRIX_KERNEL(product_f16, 256)
 BATON_MATRIX_KERNEL(product_gradient_f16, 256)
 #endif
+
+// Formats with each kind of number and of unit; MatrixBlocksBodies.cpp asks for
+// them.
+#define BATON_BLOCKS_KERNEL(name, formats)                                     \
+  BATON_SHARED_KERNEL(                                                         \
+      BATON_NAMED(kernel_matrix_blocks_##name, BATON_ARCHITECTURE, 128x128),   \
+      baton::test::linear_of_blocks<formats, 256, 128, 128>)
+#define BATON_INTEGERS_KERNEL(name, formats)                                   \
+  BATON_SHARED_KERNEL(                                                         \
+      BATON_NAMED(kernel_matrix_integers_##name, 80, 128x128),                 \
+      baton::test::integer_linear_of_blocks<formats, 256, 128, 128>)
+
+BATON_BLOCKS_KERNEL(q4_k, 1u << baton::blocks::q4_k)
+BATON_BLOCKS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
+BATON_BLOCKS_KERNEL(nf4, 1u << baton::blocks::nf4)
+BATON_INTEGERS_KERNEL(q4_k, 1u << baton::blocks::q4_k)
+BATON_INTEGERS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
 
 BATON_SHARED_KERNEL(kernel_stream_linear, baton::test::stream_linear<256>)
 BATON_SHARED_KERNEL(kernel_stream_gated_linear,

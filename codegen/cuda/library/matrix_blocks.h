@@ -1,0 +1,206 @@
+//===- matrix_blocks.h - linears of quantised weights on tensor cores -----===//
+//
+// matrix.h's products of weights in blocks. Blocks come to shared memory as
+// they are; threads decode a stage of them while the one before is multiplied,
+// and round what they have decoded to BF16.
+//
+// Numeric contract: that of matrix.h, where the weight is the format's F32
+// number rounded to BF16, to nearest even.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H
+
+#include "codegen/cuda/library/matrix.h"
+#include "codegen/cuda/library/matrix_chunks.h"
+
+namespace baton::cuda {
+
+/// Decoded stages of panels, in the places in which warps or warpgroups read
+/// them.
+template <uint32_t Formats, int Threads, int Columns, bool ByWarpgroups>
+class DecodedWeights {
+public:
+  static constexpr int panel_bytes = BatonBlocksMatrixShape::panel_bytes;
+
+  /// `memory` has two stages of decoded weights, and the chunks behind them.
+  __device__ __forceinline__ DecodedWeights(unsigned char *memory,
+                                            const MatrixOperands &operands,
+                                            const void *panels)
+      : memory(memory), operands(operands),
+        chunks(memory + BatonBlocksMatrixShape::decoded_stages * bytes,
+               panels, operands.panel_count, operands.k) {}
+
+  /// Of eight columns of a depth, in bytes.
+  static __device__ __forceinline__ uint32_t offset(uint32_t panel,
+                                                    uint32_t depth,
+                                                    uint32_t half) {
+    const uint32_t place = ByWarpgroups ? half : half ^ depth / 4 % 2;
+    return panel * panel_bytes + depth * 32 + place * 16;
+  }
+
+  __device__ __forceinline__ void begin() const { chunks.begin(); }
+  /// Two neighbouring panels' outputs are those of 32 neighbouring threads, who
+  /// decode a unit each.
+  __device__ __forceinline__ void prepare(int32_t stage) const {
+    if (stage == 0) {
+      chunks.expect(0);
+      __syncthreads();
+    }
+    unsigned char *const to = memory + stage % 2 * bytes;
+    const uint32_t thread = baton_thread();
+#pragma unroll 1
+    for (uint32_t item = thread; item < Columns * (depths / least_unit);
+         item += Threads) {
+      const uint32_t lane = item % 16;
+      const uint32_t input = item / 32 % (depths / least_unit) * least_unit;
+      const uint32_t panel =
+          item / (32 * (depths / least_unit)) * 2 + item / 16 % 2;
+      if (panel >= static_cast<uint32_t>(operands.panel_count))
+        continue;
+      Decoding decoding{chunks, to, stage, panel, input, lane,
+                        stage * depths + static_cast<int32_t>(input) <
+                            operands.k};
+      with_format<Formats>(chunks.format(panel), decoding);
+    }
+  }
+  __device__ __forceinline__ void expect(int32_t stage) const {
+    chunks.expect(stage + 1);
+  }
+  __device__ __forceinline__ void follow(int32_t stage) const {
+    chunks.follow(stage + 1);
+  }
+  __device__ __forceinline__ const unsigned char *at(int32_t stage) const {
+    return memory + stage % 2 * bytes;
+  }
+  __device__ __forceinline__ void end() const { chunks.end(); }
+
+private:
+  typedef MatrixChunks<Formats, Threads, Columns> Chunks;
+  static constexpr int depths = BatonMatrixShape::depths,
+                       bytes = Columns / 16 * panel_bytes;
+  /// Inputs that a thread decodes at a time.
+  static constexpr uint32_t least_unit = 16;
+
+  /// Sixteen inputs of an output; zeros behind the last.
+  struct Decoding {
+    const Chunks &chunks;
+    unsigned char *const to;
+    const int32_t stage;
+    const uint32_t panel, input, lane;
+    const bool inside;
+
+    template <typename Block> __device__ __forceinline__ void run() const {
+      typedef Reader<Block> Read;
+      if (!inside) {
+#pragma unroll
+        for (int i = 0; i < 16; ++i)
+          at(i) = 0;
+        return;
+      }
+      const Block &block = chunks.template block<Block>(panel, stage, input);
+      const int unit = Chunks::template unit<Block>(stage, input);
+      const UnitScales scales = Read::scales(block, unit, lane);
+      // Of units of 32 the second half of their groups, or the first.
+      const int first =
+          Read::unit > 16 ? static_cast<int>(input % Read::unit) / Read::group
+                          : 0;
+#pragma unroll
+      for (int group = 0; group < 16 / Read::group; ++group) {
+        const typename Read::Group bits =
+            Read::load(block, unit, first + group, lane);
+#pragma unroll
+        for (int i = 0; i < Read::group; i += 2) {
+          const uint32_t pair = baton_bf16_pair(decode<Block>(bits, i, scales),
+                                                decode<Block>(bits, i + 1, scales));
+          at(group * Read::group + i) = static_cast<uint16_t>(pair);
+          at(group * Read::group + i + 1) = static_cast<uint16_t>(pair >> 16);
+        }
+      }
+    }
+
+    /// `input` is a multiple of eight, so that places of neighbours are known.
+    __device__ __forceinline__ uint16_t &at(int i) const {
+      return reinterpret_cast<uint16_t *>(
+          to + DecodedWeights::offset(panel, static_cast<uint32_t>(i),
+                                      lane / 8) +
+          input * 32)[lane % 8];
+    }
+  };
+
+  unsigned char *const memory;
+  const MatrixOperands &operands;
+  const Chunks chunks;
+};
+
+/// How baton_matrix_multiply's tiles are multiplied where weights are blocks.
+template <uint32_t Formats, int Threads, int Rows, int Columns,
+          int Architecture>
+struct BlocksProduct {
+  static BATON_CONSTANT BatonMatrixShape tile() {
+    return {Threads, Rows, Columns, Architecture};
+  }
+  static __device__ __forceinline__ void
+  multiply(unsigned char *shared, const MatrixOperands &operands,
+           const void *panels) {
+    constexpr BatonMatrixShape shape = tile();
+    unsigned char *const memory =
+        shared + shape.activation_stages() * shape.activation_bytes();
+    typedef DecodedWeights<Formats, Threads, Columns, shape.by_warpgroups()>
+        Weights;
+    if constexpr (shape.by_warpgroups())
+      multiply_by_warpgroups<Threads, Rows, Columns>(
+          shared, operands, Weights(memory, operands, panels));
+    else
+      multiply_by_warps<Threads, Rows, Columns>(
+          shared, operands, Weights(memory, operands, panels));
+  }
+  static __device__ __forceinline__ const void *
+  panel(const void *panels, int64_t number, int64_t k) {
+    return panel_of_blocks<Formats>(panels, number, k);
+  }
+};
+
+} // namespace baton::cuda
+
+// As baton_matrix_multiply(), with BatonBlocksMatrixShape::shared_bytes() bytes
+// of shared memory. `Formats` has a bit for each format that the panels may
+// have.
+
+template <uint32_t Formats, int Threads, int Rows, int Columns,
+          int Architecture = BATON_ARCHITECTURE>
+BATON_DEVICE void baton_matrix_multiply_blocks(unsigned char *shared,
+                                               const BatonMatrixLinear &linear) {
+  baton::cuda::multiply_tiles<baton::cuda::BlocksProduct<
+      Formats, Threads, Rows, Columns, Architecture>>(shared, linear);
+}
+
+// Calls of the task library's bodies of the same names, to be handed over: as
+// baton_hand_linear_bf16() and baton_hand_gated_linear_bf16().
+
+#define BATON_HAND_LINEAR(NAME)                                                \
+  BATON_DEVICE BatonMatrixLinear baton_hand_##NAME(                            \
+      float *out, int64_t out_stride, const float *x, int64_t x_stride,        \
+      const int8_t *panels, const float *bias, const float *residual,          \
+      int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,       \
+      int32_t activation) {                                                    \
+    return {out,      out_stride,      x,    x_stride, panels,  bias,          \
+            nullptr,  residual,        residual_stride,                        \
+            rows,     k,               columns, activation, false};            \
+  }
+#define BATON_HAND_GATED_LINEAR(NAME)                                          \
+  BATON_DEVICE BatonMatrixLinear baton_hand_##NAME(                            \
+      float *out, int64_t out_stride, const float *x, int64_t x_stride,        \
+      const int8_t *panels, const float *bias_gate, const float *bias_up,      \
+      int64_t rows, int64_t k, int64_t columns, int32_t activation) {          \
+    return {out,     out_stride, x, x_stride, panels,  bias_gate,  bias_up,    \
+            nullptr, 0,          rows, k,     columns, activation, true};      \
+  }
+#define BATON_HAND_LINEARS(NAME, BLOCK)                                        \
+  BATON_HAND_LINEAR(linear_##NAME)                                             \
+  BATON_HAND_GATED_LINEAR(gated_linear_##NAME)
+BATON_FOR_EACH_BLOCK(BATON_HAND_LINEARS)
+BATON_HAND_LINEAR(linear_mixed)
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H

@@ -1,0 +1,103 @@
+//===- matrix_blocks_shape.h - tiles of quantised weights -----------------===//
+//
+// How much shared memory the bodies of matrix_blocks.h need, for kernels and
+// for the compiler that emits them alike. Formats are bits, those of
+// runtime/weight_blocks.h by their Index: of one bit, panels are blocks; of
+// several, each panel begins with a MixedHead.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_SHAPE_H
+#define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_SHAPE_H
+
+#include "codegen/cuda/library/matrix_shape.h"
+#include "runtime/weight_blocks.h"
+
+namespace baton::cuda {
+
+/// Inputs that come to shared memory at a time, whole blocks of all `formats`.
+BATON_CONSTANT int chunk_inputs(uint32_t formats) {
+  int inputs = BatonMatrixShape::depths;
+#define BATON_LONGER(NAME, BLOCK)                                              \
+  if ((formats >> blocks::NAME & 1) != 0 && blocks::BLOCK::inputs > inputs)    \
+    inputs = blocks::BLOCK::inputs;
+  BATON_FOR_EACH_BLOCK(BATON_LONGER)
+#undef BATON_LONGER
+  return inputs;
+}
+
+/// Bytes of so many inputs of a panel, in the longest of the formats.
+BATON_CONSTANT int chunk_bytes(uint32_t formats) {
+  int bytes = 0;
+#define BATON_LARGER(NAME, BLOCK)                                              \
+  if ((formats >> blocks::NAME & 1) != 0) {                                    \
+    const int own = chunk_inputs(formats) / blocks::BLOCK::inputs *            \
+                    static_cast<int>(sizeof(blocks::BLOCK));                   \
+    bytes = own > bytes ? own : bytes;                                         \
+  }
+  BATON_FOR_EACH_BLOCK(BATON_LARGER)
+#undef BATON_LARGER
+  return bytes;
+}
+
+/// The chunks of a tile's panels in shared memory: 256 inputs at least.
+struct BlockChunks {
+  int columns;
+  uint32_t formats;
+
+  BATON_CONSTANT int panels() const { return columns / 16; }
+  BATON_CONSTANT int inputs() const { return chunk_inputs(formats); }
+  BATON_CONSTANT int bytes() const { return chunk_bytes(formats); }
+  /// Stages of a chunk.
+  BATON_CONSTANT int stages() const {
+    return inputs() / BatonMatrixShape::depths;
+  }
+  BATON_CONSTANT int slots() const { return inputs() < 128 ? 4 : 2; }
+  BATON_CONSTANT bool is_mixed() const { return (formats & (formats - 1)) != 0; }
+  BATON_CONSTANT int slot_bytes() const { return panels() * bytes(); }
+  /// Of mixed panels, with the format of each behind the slots.
+  BATON_CONSTANT int shared_bytes() const {
+    return slots() * slot_bytes() + (is_mixed() ? panels() * 4 : 0);
+  }
+};
+
+} // namespace baton::cuda
+
+/// A tile of BatonMatrixShape whose weights are blocks.
+struct BatonBlocksMatrixShape {
+  BatonMatrixShape tile;
+  uint32_t formats;
+
+  /// Between two panels of a stage of decoded weights, in bytes: two
+  /// neighbours' elements of the same depth are in different banks.
+  static constexpr int panel_bytes = BatonMatrixShape::depths * 32 + 64;
+  static constexpr int decoded_stages = 2;
+  /// Of a row of 64 inputs of 8 bits: two QuantisedInputs.
+  static constexpr int integer_row_bytes = 80;
+
+  BATON_CONSTANT baton::cuda::BlockChunks chunks() const {
+    return {tile.columns, formats};
+  }
+  BATON_CONSTANT int decoded_bytes() const {
+    return tile.columns / 16 * panel_bytes;
+  }
+  /// Of inputs in F32: stages of activations, of decoded weights, chunks.
+  BATON_CONSTANT int chunk_offset() const {
+    return tile.activation_stages() * tile.activation_bytes() +
+           decoded_stages * decoded_bytes();
+  }
+  BATON_CONSTANT int shared_bytes() const {
+    const int operands = chunk_offset() + chunks().shared_bytes();
+    return operands > tile.product_bytes() ? operands : tile.product_bytes();
+  }
+  /// Of inputs of 8 bits: two stages of rows, chunks. The tile is one of warps.
+  BATON_CONSTANT int integer_chunk_offset() const {
+    return 2 * tile.rows * integer_row_bytes;
+  }
+  BATON_CONSTANT int integer_shared_bytes() const {
+    const int operands = integer_chunk_offset() + chunks().shared_bytes();
+    return operands > tile.product_bytes() ? operands : tile.product_bytes();
+  }
+};
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_SHAPE_H

@@ -1,0 +1,189 @@
+//===- matrix_chunks.h - blocks of quantised weights in shared memory -----===//
+//
+// Blocks of a tile's panels come by cp.async as they are in memory, chunks of
+// whole blocks ahead of the stage that reads them. Readers (blocks.h) read them
+// there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_CODEGEN_CUDA_LIBRARY_MATRIX_CHUNKS_H
+#define BATON_CODEGEN_CUDA_LIBRARY_MATRIX_CHUNKS_H
+
+#include "codegen/cuda/library/async.h"
+#include "codegen/cuda/library/blocks.h"
+#include "codegen/cuda/library/matrix_blocks_shape.h"
+
+namespace baton::cuda {
+
+/// The only format of the bits, or the first.
+BATON_CONSTANT uint32_t first_format(uint32_t formats) {
+  uint32_t format = 0;
+  while ((formats >> format & 1) == 0)
+    ++format;
+  return format;
+}
+
+/// Formats whose numbers are whole ones of 8 bits.
+constexpr uint32_t integer_formats = 0
+#define BATON_INTEGER_FORMAT(NAME, BLOCK) | 1u << blocks::NAME
+    BATON_FOR_EACH_INTEGER_BLOCK(BATON_INTEGER_FORMAT)
+#undef BATON_INTEGER_FORMAT
+    ;
+
+/// action.template run<Block>() of the format.
+template <uint32_t Formats, typename Action>
+BATON_DEVICE void with_format(uint32_t format, Action &&action) {
+  switch (format) {
+#define BATON_WITH_FORMAT(NAME, BLOCK)                                         \
+  case blocks::NAME:                                                           \
+    if constexpr ((Formats >> blocks::NAME & 1) != 0)                          \
+      action.template run<blocks::BLOCK>();                                    \
+    break;
+    BATON_FOR_EACH_BLOCK(BATON_WITH_FORMAT)
+#undef BATON_WITH_FORMAT
+  }
+}
+
+/// Bytes of `inputs` inputs, whole blocks of the format.
+struct BytesOf {
+  int32_t inputs;
+  int32_t bytes = 0;
+
+  template <typename Block> __device__ __forceinline__ void run() {
+    bytes = inputs / Block::inputs * static_cast<int32_t>(sizeof(Block));
+  }
+};
+
+/// Bytes from a panel of k inputs at `panels` to the next.
+template <uint32_t Formats>
+BATON_DEVICE int64_t stride_of_panels(const void *panels, int32_t k) {
+  if constexpr ((Formats & (Formats - 1)) != 0)
+    return static_cast<const blocks::MixedHead *>(panels)->stride;
+  BytesOf panel{k};
+  with_format<Formats>(first_format(Formats), panel);
+  return panel.bytes;
+}
+
+/// The panel `number` of those at `panels`.
+template <uint32_t Formats>
+BATON_DEVICE const void *panel_of_blocks(const void *panels, int64_t number,
+                                         int64_t k) {
+  return static_cast<const unsigned char *>(panels) +
+         number *
+             stride_of_panels<Formats>(panels, static_cast<int32_t>(k));
+}
+
+/// Stages of 64 inputs of a tile's panels. All threads of the block call all
+/// functions together; a copy of the object is as good as itself.
+template <uint32_t Formats, int Threads, int Columns> class MatrixChunks {
+public:
+  static constexpr BlockChunks shape{Columns, Formats};
+  /// Of whose numbers there are products of bytes.
+  static constexpr uint32_t integer_formats = Formats & ::baton::cuda::integer_formats;
+
+  /// `memory` has shape.shared_bytes() bytes. The first of `count` panels of k
+  /// inputs is at `panels`.
+  __device__ __forceinline__ MatrixChunks(unsigned char *memory,
+                                          const void *panels, int32_t count,
+                                          int32_t k)
+      : memory(memory), panels(static_cast<const unsigned char *>(panels)),
+        stride(stride_of_panels<Formats>(panels, k)), count(count), k(k),
+        thread(baton_thread()) {}
+
+  /// The first chunks start to come. Nobody uses the memory.
+  __device__ __forceinline__ void begin() const {
+    if constexpr (shape.is_mixed()) {
+      if (thread < static_cast<uint32_t>(count))
+        formats()[thread] = reinterpret_cast<const blocks::MixedHead *>(
+                                panels + thread * stride)
+                                ->format;
+      __syncthreads();
+    }
+#pragma unroll 1
+    for (int32_t chunk = 0; chunk < shape.slots(); ++chunk)
+      copy(chunk);
+  }
+  /// The next barrier lets all threads read `stage`, and those before it.
+  __device__ __forceinline__ void expect(int32_t stage) const {
+    if (stage % shape.stages() == 0)
+      baton_copies_wait<shape.slots() - 2>();
+  }
+  /// That barrier is passed, and nobody reads a stage before this one: the
+  /// next chunk comes.
+  __device__ __forceinline__ void follow(int32_t stage) const {
+    if (stage > 0 && stage % shape.stages() == 0)
+      copy(stage / shape.stages() - 1 + shape.slots());
+  }
+  /// No copy is under way.
+  __device__ __forceinline__ void end() const { baton_copies_wait<0>(); }
+
+  __device__ __forceinline__ uint32_t format(uint32_t panel) const {
+    if constexpr (shape.is_mixed())
+      return formats()[panel];
+    else
+      return first_format(Formats);
+  }
+  /// The block of a panel of this format that has the stage's input `input`.
+  template <typename Block>
+  __device__ __forceinline__ const Block &block(uint32_t panel, int32_t stage,
+                                                uint32_t input) const {
+    return reinterpret_cast<const Block *>(
+        memory + stage / shape.stages() % shape.slots() * shape.slot_bytes() +
+        panel * shape.bytes())[inside(stage, input) / Block::inputs];
+  }
+  /// The unit of that block.
+  template <typename Block>
+  static __device__ __forceinline__ int unit(int32_t stage, uint32_t input) {
+    return static_cast<int>(inside(stage, input) % Block::inputs) /
+           Reader<Block>::unit;
+  }
+
+private:
+  static constexpr int pieces = shape.bytes() / 16;
+
+  static __device__ __forceinline__ uint32_t inside(int32_t stage,
+                                                    uint32_t input) {
+    return static_cast<uint32_t>(stage % shape.stages()) *
+               BatonMatrixShape::depths +
+           input;
+  }
+  __device__ __forceinline__ uint32_t *formats() const {
+    return reinterpret_cast<uint32_t *>(memory +
+                                        shape.slots() * shape.slot_bytes());
+  }
+
+  // One group for each chunk, empty ones too: the waits count them.
+  __device__ __forceinline__ void copy(int32_t chunk) const {
+    if (chunk * shape.inputs() < k) {
+      unsigned char *const to =
+          memory + chunk % shape.slots() * shape.slot_bytes();
+      const auto left = static_cast<int32_t>(
+          smaller(k - chunk * shape.inputs(), shape.inputs()));
+#pragma unroll 4
+      for (int i = static_cast<int>(thread); i < count * pieces; i += Threads) {
+        const int panel = i / pieces, piece = i % pieces;
+        const uint32_t format = this->format(panel);
+        BytesOf before{chunk * shape.inputs()}, bytes{left};
+        with_format<Formats>(format, before);
+        with_format<Formats>(format, bytes);
+        if (piece * 16 < bytes.bytes)
+          baton_copy_async(to + panel * shape.bytes() + piece * 16,
+                           panels + panel * stride +
+                               (shape.is_mixed() ? sizeof(blocks::MixedHead)
+                                                 : 0) +
+                               before.bytes + piece * 16);
+      }
+    }
+    baton_copies_commit();
+  }
+
+  unsigned char *const memory;
+  const unsigned char *const panels;
+  const int64_t stride;
+  const int32_t count, k;
+  const uint32_t thread;
+};
+
+} // namespace baton::cuda
+
+#endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_CHUNKS_H

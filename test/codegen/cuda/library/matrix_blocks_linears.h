@@ -1,0 +1,50 @@
+//===- matrix_blocks_linears.h - products of blocks on tensor cores -------===//
+//
+// The bodies of codegen/cuda/library/matrix_blocks.h and matrix_integers.h with
+// their operands one by one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BATON_TEST_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_LINEARS_H
+#define BATON_TEST_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_LINEARS_H
+
+#include "codegen/cuda/library/matrix_blocks.h"
+#include "codegen/cuda/library/matrix_integers.h"
+
+namespace baton::test {
+
+template <uint32_t Formats, int Threads, int Rows, int Columns,
+          int Architecture = BATON_ARCHITECTURE>
+BATON_DEVICE void
+linear_of_blocks(unsigned char *shared, float *out, int64_t out_stride,
+                 const float *x, int64_t x_stride, const int8_t *panels,
+                 const float *bias, const float *bias_up, const float *residual,
+                 int64_t residual_stride, int64_t rows, int64_t k,
+                 int64_t columns, int32_t activation, bool gated) {
+  baton_matrix_multiply_blocks<Formats, Threads, Rows, Columns, Architecture>(
+      shared,
+      {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
+       residual_stride, rows, k, columns, activation, gated});
+}
+
+/// Of x that quantise_rows has made.
+template <uint32_t Formats, int Threads, int Rows, int Columns>
+BATON_DEVICE void integer_linear_of_blocks(
+    unsigned char *shared, float *out, int64_t out_stride, const float *x,
+    int64_t x_stride, const int8_t *panels, const float *bias,
+    const float *bias_up, const float *residual, int64_t residual_stride,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation, bool gated) {
+  baton_matrix_multiply_integers<Formats, Threads, Rows, Columns>(
+      shared,
+      {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
+       residual_stride, rows, k, columns, activation, gated});
+}
+
+/// Bits of formats that mixed panels of tests have.
+constexpr uint32_t some_formats =
+    1u << baton::blocks::q8_0 | 1u << baton::blocks::q4_k |
+    1u << baton::blocks::q6_k | 1u << baton::blocks::int4_g64;
+
+} // namespace baton::test
+
+#endif // BATON_TEST_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_LINEARS_H
