@@ -17,6 +17,7 @@ def GatedLinearBody : Body<"gated_linear",
   let variants = !listconcat(WeightVariants, BlockVariants);
   let flops = "4 * rows * k * columns";
   let isProduct = true;
-  let tuned = [Tuning<"cuda", "matrix", [BF16]>, Tuning<"cuda", "stream", [BF16]>,
+  let tuned = [Tuning<"cuda", "matrix", !listconcat([BF16], BlockVariants)>,
+               Tuning<"cuda", "stream", [BF16]>,
                Tuning<"cuda", "cublaslt", [BF16]>];
 }

@@ -36,6 +36,7 @@ def IntegerLinearBody : Body<"integer_linear",
   let inPlace = ["residual"];
   let flops = "2 * rows * k * columns";
   let isProduct = true;
+  let tuned = [Tuning<"cuda", "bytes", !listconcat(IntegerBlockVariants, [Mixed])>];
 }
 
 def IntegerGatedLinearBody : Body<"integer_gated_linear",
@@ -52,4 +53,5 @@ def IntegerGatedLinearBody : Body<"integer_gated_linear",
   let variants = IntegerBlockVariants;
   let flops = "4 * rows * k * columns";
   let isProduct = true;
+  let tuned = [Tuning<"cuda", "bytes", IntegerBlockVariants>];
 }

@@ -18,6 +18,7 @@ def LinearBody : Body<"linear",
   let inPlace = ["residual"];
   let flops = "2 * rows * k * columns";
   let isProduct = true;
-  let tuned = [Tuning<"cuda", "matrix", [BF16]>, Tuning<"cuda", "stream", [BF16]>,
+  let tuned = [Tuning<"cuda", "matrix", !listconcat([BF16], BlockVariants, [Mixed])>,
+               Tuning<"cuda", "stream", [BF16]>,
                Tuning<"cuda", "cublaslt", [BF16]>];
 }

@@ -72,6 +72,9 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     if (onTensorCores && mostRows > 1)
       if (auto body = matrixBody(call, options))
         matrices.insert({call, *body});
+    if (mostRows > 1)
+      if (auto body = integersBody(call, options))
+        matrices.insert({call, *body});
     if (hasEntries) {
       if (hasRing && mostRows == 1 && followsOneTask(phase) &&
           canStreamSegments(call))

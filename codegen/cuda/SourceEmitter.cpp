@@ -6,7 +6,6 @@
 #include "codegen/cuda/KernelForms.h"
 #include "codegen/cuda/OverlappedExchanges.h"
 #include "dialects/Event/Tiers.h"
-#include "runtime/weight_formats.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -60,23 +59,6 @@ void cuda::emitKernelsBody(StringRef indent, const KernelBodies &kernelBodies,
       os << "if (place.body == " << number << ")\n" << indent << "  ";
     os << body << "(shared, calls.body_" << number++ << ");\n";
   }
-}
-
-/// The bits of the formats that panels of several formats have.
-static uint32_t mixedFormats(ProgramOp program) {
-  uint32_t formats = 0;
-  for (auto parameter : program.getBody().getOps<ParameterOp>()) {
-    auto form = dyn_cast<BlocksAttr>(parameter.getFormAttr());
-    if (!form)
-      continue;
-    const StringRef list = form.getFormats();
-    const std::vector<const blocks::Format *> listed =
-        blocks::listed_formats({list.data(), list.size()});
-    if (listed.size() > 1)
-      for (const blocks::Format *format : listed)
-        formats |= 1u << (format - blocks::formats);
-  }
-  return formats;
 }
 
 Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,

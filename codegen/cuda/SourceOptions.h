@@ -21,10 +21,11 @@ struct SourceOptions {
   /// each of 16 bytes a thread (codegen/cuda/library/stream.h). 0: no ring, and
   /// a row's bits do not depend on how many rows share its step.
   int64_t ringStages = 0;
-  /// Tiles of linears of BF16 weights on tensor cores, in steps of many rows,
-  /// and of products of training in 16 bits; ten times the compute capability
-  /// of these; 0 rows: none are used.
+  /// Tiles of products on tensor cores, in steps of many rows and in training;
+  /// ten times the compute capability of these.
   int64_t matrixRows = 0, matrixColumns = 0, architecture = 80;
+  /// Whether bodies may have bits that are not those of the portable ones.
+  bool ownBits = false;
   /// Fewest rows of a step. Before a step of other numbers than the program has
   /// the kernel ends, for the host to start another one.
   int64_t firstRows = 1;

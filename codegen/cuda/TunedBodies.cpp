@@ -4,9 +4,10 @@
 
 #include "codegen/bodies/TaskCalls.h"
 #include "codegen/cuda/library/attention_shape.h"
-#include "codegen/cuda/library/matrix_shape.h"
+#include "codegen/cuda/library/matrix_blocks_shape.h"
 #include "codegen/cuda/library/product_matrix_shape.h"
 #include "codegen/cuda/library/product_shape.h"
+#include "runtime/weight_formats.h"
 
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/STLExtras.h"
@@ -24,10 +25,30 @@ static cuda::PanelsProduct panelsProduct(CallT call, unsigned sides) {
           call.rows(), call.k(),       call.columns()};
 }
 
+/// The tile of a product on tensor cores.
+static BatonMatrixShape tileOf(const cuda::SourceOptions &options) {
+  return {int(options.threads), int(options.matrixRows),
+          int(options.matrixColumns), int(options.architecture)};
+}
+
+/// Formats as codegen/cuda/library/matrix_blocks_shape.h has them.
+static uint32_t bitsOf(BlocksAttr form) {
+  uint32_t formats = 0;
+  const StringRef list = form.getFormats();
+  for (const blocks::Format *format :
+       blocks::listed_formats({list.data(), list.size()}))
+    formats |= 1u << (format - blocks::formats);
+  return formats;
+}
+
 std::optional<cuda::PanelsProduct> cuda::PanelsProduct::of(CallOp call) {
   if (auto linear = dynCall<LinearCall>(call))
     return panelsProduct(linear, 1);
   if (auto gated = dynCall<GatedLinearCall>(call))
+    return panelsProduct(gated, 2);
+  if (auto linear = dynCall<IntegerLinearCall>(call))
+    return panelsProduct(linear, 1);
+  if (auto gated = dynCall<IntegerGatedLinearCall>(call))
     return panelsProduct(gated, 2);
   return std::nullopt;
 }
@@ -79,19 +100,76 @@ bool cuda::canStreamSegments(CallOp call) {
   return tunedLinear(call, "stream") && !call.getInvariant();
 }
 
+uint32_t cuda::mixedFormats(ProgramOp program) {
+  uint32_t formats = 0;
+  for (auto parameter : program.getBody().getOps<ParameterOp>())
+    if (auto form = mlir::dyn_cast<BlocksAttr>(parameter.getFormAttr()))
+      if (uint32_t listed = bitsOf(form); (listed & (listed - 1)) != 0)
+        formats |= listed;
+  return formats;
+}
+
+/// The formats of a linear's weights, as bits: of mixed panels, which one body
+/// reads, all that the program has.
+static uint32_t formatsOf(CallOp call) {
+  auto weight =
+      mlir::cast<WeightAttr>(cuda::PanelsProduct::of(call)->panels);
+  auto parameter = mlir::SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
+      call, weight.getParameter());
+  auto form = mlir::dyn_cast<BlocksAttr>(parameter.getFormAttr());
+  const uint32_t formats = form ? bitsOf(form) : 0;
+  return (formats & (formats - 1)) != 0
+             ? cuda::mixedFormats(call->getParentOfType<ProgramOp>())
+             : formats;
+}
+
+/// One that a phase hands to the kernel's `function`.
+static cuda::MatrixBody linearBody(CallOp call, const std::string &function,
+                                   int64_t sharedBytes) {
+  return {function, sharedBytes, function, "BatonMatrixLinear",
+          ("baton_hand_" + call.getCallee()).str()};
+}
+
 static std::optional<cuda::MatrixBody>
 matrixLinear(CallOp call, const cuda::SourceOptions &options) {
-  BatonMatrixShape shape{int(options.threads), int(options.matrixRows),
-                         int(options.matrixColumns), int(options.architecture)};
-  if (!shape.is_valid() || shape.shared_bytes() > options.sharedLimit)
+  const BatonMatrixShape tile = tileOf(options);
+  if (!tile.is_valid())
     return std::nullopt;
-  return cuda::MatrixBody{
-      formatv("baton_matrix_{0}<{1}, {2}, {3}>", call.getCallee(),
-              options.threads, options.matrixRows, options.matrixColumns),
-      shape.shared_bytes(),
-      formatv("baton_matrix_multiply<{0}, {1}, {2}>", options.threads,
-              options.matrixRows, options.matrixColumns),
-      "BatonMatrixLinear", ("baton_hand_" + call.getCallee()).str()};
+  const uint32_t formats = formatsOf(call);
+  const int64_t bytes =
+      formats ? BatonBlocksMatrixShape{tile, formats}.shared_bytes()
+              : tile.shared_bytes();
+  if (bytes > options.sharedLimit)
+    return std::nullopt;
+  const std::string sizes =
+      formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
+  return linearBody(
+      call,
+      formats ? formatv("baton_matrix_multiply_blocks<{0:x}u, {1}", formats,
+                        sizes)
+                    .str()
+              : "baton_matrix_multiply<" + sizes,
+      bytes);
+}
+
+std::optional<cuda::MatrixBody>
+cuda::integersBody(CallOp call, const SourceOptions &options) {
+  if (!tunedLinear(call, "bytes"))
+    return std::nullopt;
+  BatonMatrixShape tile = tileOf(options);
+  tile.architecture = 80;
+  if (!tile.is_valid())
+    return std::nullopt;
+  const uint32_t formats = formatsOf(call);
+  const int64_t bytes =
+      BatonBlocksMatrixShape{tile, formats}.integer_shared_bytes();
+  if (bytes > options.sharedLimit)
+    return std::nullopt;
+  return linearBody(
+      call,
+      formatv("baton_matrix_multiply_integers<{0:x}u, {1}, {2}, {3}>", formats,
+              tile.threads, tile.rows, tile.columns),
+      bytes);
 }
 
 static std::optional<cuda::MatrixBody>
@@ -117,7 +195,7 @@ matrixAttention(AttentionCall call, const cuda::SourceOptions &options) {
 
 std::optional<cuda::MatrixBody> cuda::matrixBody(CallOp call,
                                                  const SourceOptions &options) {
-  if (options.matrixRows == 0)
+  if (!options.ownBits)
     return std::nullopt;
   if (tunedLinear(call, "matrix"))
     return matrixLinear(call, options);
@@ -145,7 +223,7 @@ matrixProduct(CallOp call, const cuda::SourceOptions &options) {
       BatonProductMatrixShape::columns_of(int(options.matrixColumns),
                                           int(options.architecture)),
       int(options.architecture)};
-  if (options.matrixRows == 0 || !shape.is_valid() ||
+  if (!options.ownBits || !shape.is_valid() ||
       shape.shared_bytes() > options.sharedLimit)
     return std::nullopt;
   return cuda::MatrixBody{
@@ -179,7 +257,7 @@ cuda::productBody(CallOp call, const SourceOptions &options) {
 
 const char *cuda::operandTypeOf(ProgramOp program,
                                 const SourceOptions &options) {
-  if (options.matrixRows == 0)
+  if (!options.ownBits)
     return nullptr;
   bool bfloat = false, half = false;
   for (PhaseOp phase : phasesOf(program))

@@ -1,9 +1,9 @@
 //===- TunedBodies.h - calls that CUDA has faster bodies for --------------===//
 //
 // Beside the portable bodies of all operators, the CUDA task library has tuned
-// ones of some, for BF16 weights and some numbers of rows, and for products of
-// training in 16 bits. They have bits of their own, and take shared memory.
-// Which calls of a plan they suit follows from its operands.
+// ones of some, for some forms of weights and numbers of rows, and for products
+// of training in 16 bits. They take shared memory, and most have bits of their
+// own. Which calls of a plan they suit follows from its operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 
 namespace baton::cuda {
 
-/// What linear and gated_linear have in common.
+/// What linear and gated_linear have in common, and those of bytes.
 struct PanelsProduct {
   /// Null if the call is neither.
   static std::optional<PanelsProduct> of(event::CallOp call);
@@ -34,8 +34,9 @@ bool canStream(event::CallOp call);
 /// say, row by row: in a step of one row each expert has one row or none.
 bool canStreamSegments(event::CallOp call);
 
-/// A body of codegen/cuda/library/matrix.h, attention_matrix.h, product.h or
-/// product_matrix.h that takes the block's shared memory.
+/// A body of codegen/cuda/library/matrix.h, matrix_blocks.h, matrix_integers.h,
+/// attention_matrix.h, product.h or product_matrix.h that takes the block's
+/// shared memory.
 struct MatrixBody {
   /// "baton_matrix_linear_bf16<256, 128, 128>"
   std::string name;
@@ -50,6 +51,14 @@ struct MatrixBody {
 /// The body on tensor cores for calls in steps of many rows, if there is one.
 std::optional<MatrixBody> matrixBody(event::CallOp call,
                                      const SourceOptions &options);
+
+/// The body on tensor cores for products of bytes in steps of many rows, which
+/// has the portable one's bits.
+std::optional<MatrixBody> integersBody(event::CallOp call,
+                                       const SourceOptions &options);
+
+/// The bits of the formats that panels of several formats have.
+uint32_t mixedFormats(event::ProgramOp program);
 
 /// The body for products of training: on tensor cores if both sides are rounded
 /// to 16 bits, else in F32 and with the portable one's bits.

@@ -51,6 +51,8 @@
 #include "codegen/cuda/library/linear.h"
 #include "codegen/cuda/library/matmul.h"
 #include "codegen/cuda/library/matrix.h"
+#include "codegen/cuda/library/matrix_blocks.h"
+#include "codegen/cuda/library/matrix_integers.h"
 #include "codegen/cuda/library/norm.h"
 #include "codegen/cuda/library/paged_attention.h"
 #include "codegen/cuda/library/rope.h"

@@ -69,12 +69,12 @@ Expected<std::vector<cuda::Source>> compiler::emitKernelSources(
     sourceOptions.isProgrammatic = startsKernelsEarly(options, description);
     sourceOptions.overlapsExchanges = options.ncclMultiprocessors != 0;
     sourceOptions.ncclMultiprocessors = options.ncclMultiprocessors;
-    if (!options.batchInvariant) {
+    sourceOptions.ownBits = !options.batchInvariant;
+    if (sourceOptions.ownBits)
       sourceOptions.ringStages = description.ringStages;
-      sourceOptions.matrixRows = description.linearRows;
-      sourceOptions.matrixColumns = description.linearColumns;
-      sourceOptions.architecture = description.instructions;
-    }
+    sourceOptions.matrixRows = description.linearRows;
+    sourceOptions.matrixColumns = description.linearColumns;
+    sourceOptions.architecture = description.instructions;
     for (const ProductChoice &choice : products[i])
       if (choice.leastRows)
         sourceOptions.cublasLtRows[choice.phase] = choice.leastRows;

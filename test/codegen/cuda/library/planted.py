@@ -31,20 +31,19 @@ MATRIX_WARPS = (
     ("a wait for one stage too few", "baton_copies_wait<stages - 2>();",
      "baton_copies_wait<stages - 1>();", RACE, WRONG),
     ("a stage that is copied to the next one's place",
-     "unsigned char *const to = weights + stage % stages",
-     "unsigned char *const to = weights + (stage + 1) % stages", RACE, WRONG),
+     "unsigned char *const to = memory + stage % stages",
+     "unsigned char *const to = memory + (stage + 1) % stages", RACE, WRONG),
     ("activations stored where they are read", "activations.store(shared + (stage + 1) % 2",
      "activations.store(shared + (stage + 2) % 2", RACE),
 )
-COPY = "if (thread == 0)\n        copy(stage + stages - 1);"
 STORE = "activations.store(shared + (stage + 1) % 3 * shape.activation_bytes());"
 FENCE = "baton_shared_proxy_fence();"
 MATRIX_WARPGROUPS = (
-    ("copies before the barrier", f"__syncthreads();\n      {COPY}",
-     f"{COPY}\n      __syncthreads();", RACE, WRONG),
+    ("copies before the barrier", "__syncthreads();\n      weights.follow(stage);",
+     "weights.follow(stage);\n      __syncthreads();", RACE, WRONG),
     ("the wrong parity", "stage / stages % 2", "(stage / stages + 1) % 2",
      RACE, WRONG, MISUSE, STUCK),
-    ("no wait for copies", "baton_barrier_wait(&full[slot], stage / stages % 2);", "", RACE, MISUSE),
+    ("no wait for copies", "baton_barrier_wait(&full[stage % stages], stage / stages % 2);", "", RACE, MISUSE),
     ("no proxy fence behind stores", f"{STORE}\n      {FENCE}", STORE, RACE),
     ("a proxy fence before the stores", f"{STORE}\n      {FENCE}", f"{FENCE}\n      {STORE}", RACE),
     ("two stages of activations", "(stage + 1) % 3", "(stage + 1) % 2", RACE, WRONG),
@@ -59,6 +58,26 @@ MATRIX_WARPGROUPS = (
     ("a descriptor of rows 64 bytes apart", "uint64_t{1024 >> 4} << 32",
      "uint64_t{512 >> 4} << 32", MISUSE),
     ("a descriptor without a swizzle", "uint64_t{1} << 62", "uint64_t{0} << 62", MISUSE),
+)
+CHUNKS = (
+    ("no wait for copies", "baton_copies_wait<shape.slots() - 2>();", ";", RACE, WRONG),
+    ("a wait for one chunk too few", "baton_copies_wait<shape.slots() - 2>();",
+     "baton_copies_wait<shape.slots() - 1>();", RACE, WRONG),
+    ("a chunk too early", "copy(stage / shape.stages() - 1 + shape.slots());",
+     "copy(stage / shape.stages() + shape.slots());", RACE, WRONG),
+    ("a chunk that never comes", "if (stage > 0 && stage % shape.stages() == 0)", "if (false)", WRONG, RACE),
+)
+BLOCKS = (
+    ("a stage decoded where one is read", "unsigned char *const to = memory + stage % 2 * bytes;",
+     "unsigned char *const to = memory + (stage + 1) % 2 * bytes;", RACE, WRONG),
+    ("another unit's scale", "Read::scales(block, unit, lane)", "Read::scales(block, unit, lane ^ 1)", WRONG),
+)
+INTEGERS = (
+    ("rows stored where they are read", "rows.store(shared + (stage + 1) % 2",
+     "rows.store(shared + (stage + 2) % 2", RACE),
+    ("the other half's depths", "left[i][half * 2], left[i][half * 2 + 1]",
+     "left[i][2 - half * 2], left[i][3 - half * 2]", WRONG),
+    ("another row's sums", "from.sums[half] : from.sums[0]", "from.sums[1 - half] : from.sums[0]", WRONG),
 )
 ATTENTION_GRADIENT = (
     ("blocks copied to where they are read", "place = 3 - side;", "place = side;", RACE),
@@ -94,6 +113,14 @@ BODIES = (
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80")], MATRIX_WARPS),
     Body("matrix_warpgroups.h", "matrix_program.cpp",
          [("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90")], MATRIX_WARPGROUPS),
+    Body("matrix_chunks.h", "matrix_blocks_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "MIXED"),
+          ("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90", "BLOCK=Q4_0", "INDEX=q4_0")], CHUNKS),
+    Body("matrix_blocks.h", "matrix_blocks_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0")], BLOCKS),
+    Body("matrix_integers.h", "matrix_blocks_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "INTEGERS"),
+          ("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0", "INTEGERS")], INTEGERS),
     Body("product_matrix_warps.h", "product_matrix_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80"),
           ("THREADS=32", "ROWS=32", "COLUMNS=256", "ARCHITECTURE=80")], PRODUCT_WARPS),

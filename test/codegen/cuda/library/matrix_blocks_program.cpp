@@ -1,0 +1,172 @@
+//===- matrix_blocks_program.cpp - a linear of blocks on tensor cores -----===//
+//
+// Usage: matrix_blocks_program SEED
+//
+// One block's product of several tiles, by the shape in the macros THREADS,
+// ROWS, COLUMNS and ARCHITECTURE, of weights in the format BLOCK, whose Index
+// is INDEX; with MIXED every second panel is of Q8_0; with INTEGERS inputs are
+// of 8 bits. Exits with 1 if it is wrong.
+//
+//===----------------------------------------------------------------------===//
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+// Behind the standard headers, whose attributes it redefines.
+#include "codegen/cuda/library/matrix_integers.h"
+
+namespace {
+
+using namespace baton::cuda;
+typedef blocks::BLOCK Block;
+#ifdef MIXED
+constexpr bool is_mixed = true;
+#else
+constexpr bool is_mixed = false;
+#endif
+constexpr uint32_t formats =
+    1u << blocks::INDEX | (is_mixed ? 1u << blocks::q8_0 : 0);
+
+/// Two tiles of rows; the depth goes round the chunks and, where blocks allow
+/// it, ends within a stage.
+constexpr int64_t rows = ROWS + 5, columns = COLUMNS,
+                  k = Block::inputs > 32 ? Block::inputs * 4
+                                         : Block::inputs * 13;
+
+struct Linear {
+  const float *x;
+  const int8_t *panels;
+  float *out;
+};
+
+#ifdef INTEGERS
+constexpr int shared_bytes =
+    BatonBlocksMatrixShape{{THREADS, ROWS, COLUMNS, 80}, formats}
+        .integer_shared_bytes();
+/// Words of a row that quantise_rows makes.
+constexpr int64_t width = k / 32 * 10;
+#else
+constexpr int shared_bytes =
+    BatonBlocksMatrixShape{{THREADS, ROWS, COLUMNS, ARCHITECTURE}, formats}
+        .shared_bytes();
+constexpr int64_t width = k;
+#endif
+
+void kernel(void *argument) {
+  const Linear &linear = *static_cast<const Linear *>(argument);
+  BATON_DYNAMIC_SHARED(shared);
+  const BatonMatrixLinear call = {
+      linear.out, columns, linear.x, width,   linear.panels,
+      nullptr,    nullptr, nullptr,  0,       rows,
+      k,          columns, BATON_ACTIVATION_NONE, false};
+#ifdef INTEGERS
+  baton_matrix_multiply_integers<formats, THREADS, ROWS, COLUMNS>(shared, call);
+#else
+  baton_matrix_multiply_blocks<formats, THREADS, ROWS, COLUMNS, ARCHITECTURE>(
+      shared, call);
+#endif
+}
+
+/// Small whole numbers, so that every sum is exact.
+int value(int64_t row, int64_t depth) {
+  return static_cast<int>((row * 7 + depth * 5 + row * depth % 3) % 9) - 4;
+}
+
+/// A panel's bytes: a head, and the blocks of either format.
+constexpr int64_t head_bytes = is_mixed ? sizeof(blocks::MixedHead) : 0,
+                  stride =
+                      head_bytes +
+                      (is_mixed && sizeof(Block) * 32 < sizeof(blocks::Q8_0) *
+                                                            Block::inputs
+                           ? k / 32 * sizeof(blocks::Q8_0)
+                           : k / Block::inputs * sizeof(Block));
+
+/// Gives a block of any bits scales of 1 and 2, and units whole ones to 4.
+template <typename Any> void simplify(Any &block) {
+  for (int lane = 0; lane < 16; ++lane) {
+    block.scale[lane] = lane % 2 ? 0x3c00 : 0x4000;
+    if constexpr (requires { block.minimum; })
+      block.minimum[lane] = 0x3c00;
+  }
+  if constexpr (requires { block.units; })
+    for (auto &unit : block.units)
+      for (auto &scale : unit)
+        scale = scale % 4 * 16 + scale / 64 + 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::vector<unsigned char> panels(columns / 16 * stride);
+  uint32_t state = 1;
+  for (unsigned char &byte : panels) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<unsigned char>(state >> 24);
+  }
+  auto is_other = [](int64_t panel) { return is_mixed && panel % 2 != 0; };
+  for (int64_t panel = 0; panel < columns / 16; ++panel) {
+    unsigned char *const place = &panels[panel * stride];
+    if (is_mixed)
+      *reinterpret_cast<blocks::MixedHead *>(place) = {
+          is_other(panel) ? blocks::q8_0 : blocks::INDEX,
+          static_cast<uint32_t>(stride),
+          {}};
+    if (is_other(panel))
+      for (int64_t i = 0; i < k / 32; ++i)
+        simplify(reinterpret_cast<blocks::Q8_0 *>(place + head_bytes)[i]);
+    else
+      for (int64_t i = 0; i < k / Block::inputs; ++i)
+        simplify(reinterpret_cast<Block *>(place + head_bytes)[i]);
+  }
+  std::vector<float> x(rows * k), out(rows * columns, NAN), numbers(k * columns);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t depth = 0; depth < k; ++depth)
+      x[row * k + depth] = static_cast<float>(value(row, depth));
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t depth = 0; depth < k; ++depth) {
+      const unsigned char *const place =
+          &panels[column / 16 * stride + head_bytes];
+      numbers[column * k + depth] =
+          is_other(column / 16)
+              ? weight_at(
+                    reinterpret_cast<const Quantised<blocks::Q8_0> *>(place),
+                    depth, column % 16)
+              : weight_at(reinterpret_cast<const Quantised<Block> *>(place),
+                          depth, column % 16);
+    }
+#ifdef INTEGERS
+  // The largest magnitude of each 32 is 127: a scale of 1.
+  std::vector<float> left(rows * width);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t place = 0; place < k / 32; ++place) {
+      float *const from = &x[row * k + place * 32];
+      from[row % 32] = 127;
+      quantise(reinterpret_cast<blocks::QuantisedInputs *>(
+                   &left[row * width])[place],
+               from);
+    }
+#else
+  const std::vector<float> &left = x;
+#endif
+  Linear linear = {left.data(), reinterpret_cast<const int8_t *>(panels.data()),
+                   out.data()};
+  baton::emulation::launch({1, THREADS, shared_bytes,
+                            argc > 1 ? strtoull(argv[1], nullptr, 10) : 0},
+                           kernel, &linear);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      double expected = 0;
+      for (int64_t depth = 0; depth < k; ++depth)
+        expected += double{x[row * k + depth]} * numbers[column * k + depth];
+      const float actual = out[row * columns + column];
+      if (actual != expected) {
+        printf("row %lld column %lld: %g instead of %g\n",
+               static_cast<long long>(row), static_cast<long long>(column),
+               actual, expected);
+        return 1;
+      }
+    }
+  return 0;
+}
