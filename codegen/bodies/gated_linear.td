@@ -18,6 +18,6 @@ def GatedLinearBody : Body<"gated_linear",
   let flops = "4 * rows * k * columns";
   let isProduct = true;
   let tuned = [Tuning<"cuda", "matrix", !listconcat([BF16], BlockVariants)>,
-               Tuning<"cuda", "stream", [BF16]>,
+               Tuning<"cuda", "stream", !listconcat([BF16], BlockVariants)>,
                Tuning<"cuda", "cublaslt", [BF16]>];
 }

@@ -36,7 +36,8 @@ def IntegerLinearBody : Body<"integer_linear",
   let inPlace = ["residual"];
   let flops = "2 * rows * k * columns";
   let isProduct = true;
-  let tuned = [Tuning<"cuda", "bytes", !listconcat(IntegerBlockVariants, [Mixed])>];
+  let tuned = [Tuning<"cuda", "bytes", !listconcat(IntegerBlockVariants, [Mixed])>,
+               Tuning<"cuda", "stream", !listconcat(IntegerBlockVariants, [Mixed])>];
 }
 
 def IntegerGatedLinearBody : Body<"integer_gated_linear",
@@ -53,5 +54,6 @@ def IntegerGatedLinearBody : Body<"integer_gated_linear",
   let variants = IntegerBlockVariants;
   let flops = "4 * rows * k * columns";
   let isProduct = true;
-  let tuned = [Tuning<"cuda", "bytes", IntegerBlockVariants>];
+  let tuned = [Tuning<"cuda", "bytes", IntegerBlockVariants>,
+               Tuning<"cuda", "stream", IntegerBlockVariants>];
 }

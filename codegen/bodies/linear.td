@@ -19,6 +19,6 @@ def LinearBody : Body<"linear",
   let flops = "2 * rows * k * columns";
   let isProduct = true;
   let tuned = [Tuning<"cuda", "matrix", !listconcat([BF16], BlockVariants, [Mixed])>,
-               Tuning<"cuda", "stream", [BF16]>,
+               Tuning<"cuda", "stream", !listconcat([BF16], BlockVariants, [Mixed])>,
                Tuning<"cuda", "cublaslt", [BF16]>];
 }

@@ -39,7 +39,7 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
         "  BatonTiles tiles;\n";
   if (!phase.streamsSegments()) {
     os << "\n"
-          "  __device__ bool next(BatonPanels &panels) {\n"
+          "  __device__ bool next(" << phase.panelsType() << " &panels) {\n"
           "    if (tiles.first >= tiles.last)\n"
           "      return false;\n"
           "    const int64_t tile = tiles.first;\n"
@@ -49,7 +49,7 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
   } else {
     // Experts without rows have none.
     os << "  int64_t row = 0;\n\n"
-          "  __device__ bool next(BatonPanels &panels) {\n"
+          "  __device__ bool next(" << phase.panelsType() << " &panels) {\n"
           "    for (panels.count = 0; tiles.first < tiles.last && "
           "panels.count == 0;) {\n"
           "      const int64_t tile = tiles.first;\n"
@@ -75,8 +75,8 @@ static void emitFunction(PhaseEmitter &phase, const KernelBodies &kernelBodies,
   os << "BATON_CALLED bool " << phase.function()
      << "(BatonWorkerState &worker, ";
   if (phase.isStreaming())
-    os << formatv("BatonRing<Weights_{0}, {1}, {2}> &ring, ", phase.number(),
-                  parts.options.ringStages, parts.options.threads);
+    os << phase.ringType("Weights_" + std::to_string(phase.number()))
+       << " &ring, ";
   os << "const BatonDeviceStep &step,\n"
      << formatv("    int64_t iteration, BatonPlace &place, Calls_{0} &calls) "
                 "{{\n",
@@ -135,8 +135,9 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
     os << formatv(
         "  Weights_{0} weights = {{worker, rows, past, outputs, "
         "iteration, tiles};\n"
-        "  BatonRing<Weights_{0}, {1}, {2}> ring(shared, &weights);\n",
-        phase.number(), options.ringStages, options.threads);
+        "  {1} ring(shared, &weights);\n",
+        phase.number(),
+        phase.ringType("Weights_" + std::to_string(phase.number())));
   const bool beginsEarly = memory.hasRing && !phase.streamsSegments();
   if (beginsEarly)
     os << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")

@@ -94,6 +94,7 @@ static void emitRing(const KernelParts &parts) {
       streams.push_back(phase.get());
   const bool hasSegments = any_of(
       streams, [](PhaseEmitter *stream) { return stream->streamsSegments(); });
+  const StringRef panels = streams.front()->panelsType();
   os << "\n// The weights that this worker's tasks read in a step of one row, "
         "in "
         "order.\n"
@@ -122,14 +123,15 @@ static void emitRing(const KernelParts &parts) {
                "    return true;\n"
                "  }\n\n"
              : "\n")
-     << "  __device__ bool next(BatonPanels &next) {\n"
+     << "  __device__ bool next(" << panels << " &next) {\n"
         "    next = behind();\n"
         "    return next.count > 0;\n"
         "  }\n\n"
         "  /// None at the end. Called: it is long, and asked once a task in\n"
         "  /// several places.\n"
-        "  __device__ __noinline__ BatonPanels behind() {\n"
-        "    BatonPanels panels = {nullptr, 0, 0};\n"
+        "  __device__ __noinline__ "
+     << panels << " behind() {\n"
+     << "    " << panels << " panels = {};\n"
      << (hasSegments ? "    // Of experts without rows there are none.\n"
                        "    do {\n"
                      : "");
@@ -209,8 +211,8 @@ static void emitRing(const KernelParts &parts) {
         "    return true;\n"
         "  }\n"
         "};\n"
-        "using Ring = BatonRing<Weights, "
-     << parts.options.ringStages << ", " << parts.options.threads << ">;\n";
+        "using Ring = "
+     << streams.front()->ringType("Weights") << ";\n";
 }
 
 /// Phases with all their iterations: where cuBLASLt computes some products, or

@@ -3,10 +3,13 @@
 #include "codegen/cuda/PhaseEmitter.h"
 
 #include "codegen/cuda/Spelling.h"
+#include "codegen/cuda/library/stream_blocks_shape.h"
+#include "runtime/weight_formats.h"
 
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llvm;
@@ -55,7 +58,8 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
                            const char *operandType, raw_ostream &os)
     : phase(phase), segment(mlir::cast<SegmentOp>(phase->getParentOp())),
       rank(rank), layout(layout), bodies(bodies), os(os),
-      ringIsShared(!options.asGraph), hasEntries(phase.hasEntries()) {
+      ringIsShared(!options.asGraph), hasEntries(phase.hasEntries()),
+      ringStages(options.ringStages), threads(options.threads) {
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
   overlapped = options.overlapsExchanges &&
                !phase.getBody().getOps<ExchangeOp>().empty();
@@ -77,11 +81,11 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
         matrices.insert({call, *body});
     if (hasEntries) {
       if (hasRing && mostRows == 1 && followsOneTask(phase) &&
-          canStreamSegments(call))
+          canStreamSegments(call, options))
         streaming = call;
       break;
     }
-    if (hasRing && canStream(call))
+    if (hasRing && canStream(call, options))
       streaming = call;
     if (auto body = productBody(call, options))
       matrices.insert({call, *body});
@@ -108,6 +112,27 @@ int64_t PhaseEmitter::segmentTable() {
 
 std::string PhaseEmitter::function() {
   return "phase_" + std::to_string(rank) + "_" + identifier(phase.getName());
+}
+
+bool PhaseEmitter::ringHasBlocks() const {
+  return (ringFormats & ~bf16_bit) != 0;
+}
+
+std::string PhaseEmitter::ringType(StringRef source) const {
+  if (!ringHasBlocks())
+    return formatv("BatonRing<{0}, {1}, {2}>", source, ringStages, threads);
+  return formatv("BatonBlockRing<{0}, {1:x}u, {2}, {3}>", source, ringFormats,
+                 ringStages * threads * 16, threads);
+}
+
+StringRef PhaseEmitter::panelsType() const {
+  return ringHasBlocks() ? "BatonBlockPanels" : "BatonPanels";
+}
+
+/// What computes the call with the ring.
+std::string PhaseEmitter::streamFunction(CallOp call) const {
+  return formatv("baton_{0}stream_{1}{2}", ringIsShared ? "called_" : "",
+                 ringHasBlocks() ? "blocks_" : "", call.getCallee());
 }
 
 int64_t PhaseEmitter::matrixBytes() const {
@@ -634,8 +659,7 @@ std::string PhaseEmitter::arguments(CallOp call) {
 void PhaseEmitter::emitCondition(CallOp call, StringRef list) {
   if (call == streaming)
     os << (mostRows == 1 ? "    " : "    if (rows == 1)\n      ")
-       << (ringIsShared ? "baton_called_stream_" : "baton_stream_")
-       << call.getCallee() << "(ring, " << list << ");\n"
+       << streamFunction(call) << "(ring, " << list << ");\n"
        << (mostRows == 1 ? "" : "    else\n      ");
   else
     os << (call.getInvariant() ? "    if (changed)\n      " : "    ");
@@ -656,8 +680,8 @@ void PhaseEmitter::emitStreamCall(CallOp call) {
      << "; row < end; ++row) {\n"
         "      if (row != 0)\n"
         "        worker.between();\n"
-     << (ringIsShared ? "      baton_called_stream_" : "      baton_stream_")
-     << call.getCallee() << "(ring, " << join(arguments, ", ") << ");\n"
+     << "      " << streamFunction(call) << "(ring, " << join(arguments, ", ")
+     << ");\n"
      << "    }\n";
 }
 
@@ -772,8 +796,26 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
   }
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("
      << operand(product.columns) << ", 16)"
-     << (product.sides == 2 ? " * 2" : "") << ", " << operand(product.depth)
-     << "};\n";
+     << (product.sides == 2 ? " * 2" : "") << ", " << operand(product.depth);
+  if (ringHasBlocks()) {
+    ParameterOp op = layout.parameters.find(symbol)->second.op;
+    auto form = mlir::dyn_cast<BlocksAttr>(op.getFormAttr());
+    const uint32_t formats = streamFormats();
+    os << ", ";
+    if (form)
+      os << blocks::lanes *
+                blocks::bytes_of_output(
+                    {form.getFormats().data(), form.getFormats().size()},
+                    form.getInputs());
+    else
+      os << operand(product.depth) << " * 32";
+    os << ", "
+       << (!form ? "baton::cuda::bf16_format"
+           : !isPowerOf2_32(formats)
+               ? "baton::cuda::mixed_format"
+               : std::to_string(Log2_32(formats)));
+  }
+  os << "};\n";
 }
 
 std::string PhaseEmitter::operand(mlir::Attribute operand) {

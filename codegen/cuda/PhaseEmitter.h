@@ -44,6 +44,13 @@ public:
 
   /// Whether weights of its tasks flow through the ring in steps of one row.
   bool isStreaming() const { return bool(streaming); }
+  /// What it brings to the ring, as streamFormats() says.
+  uint32_t streamFormats() const { return cuda::streamFormats(streaming); }
+  /// What all phases bring to the ring that it has. Before anything is printed.
+  void setRingFormats(uint32_t formats) { ringFormats = formats; }
+  /// The types of that ring, whose source is `source`, and of what it is given.
+  std::string ringType(llvm::StringRef source) const;
+  llvm::StringRef panelsType() const;
   /// Whether only the step's own tables say which of them: those that its
   /// entries are of.
   bool streamsSegments() const { return bool(streaming) && hasEntries; }
@@ -132,6 +139,8 @@ private:
   bool isCublasLts(event::CallOp call);
   void emitFinish(const std::string &operands);
 
+  bool ringHasBlocks() const;
+  std::string streamFunction(event::CallOp call) const;
   std::string operand(mlir::Attribute operand);
   std::string address(event::AddressAttr address);
   std::string weight(event::WeightAttr weight);
@@ -150,6 +159,8 @@ private:
   bool hasEntries;
   /// The call whose weights flow through the ring when a step has one row.
   event::CallOp streaming;
+  uint32_t ringFormats = 0;
+  int64_t ringStages, threads;
   /// Calls whose bodies take shared memory, on tensor cores when a step has
   /// more rows.
   llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;

@@ -84,7 +84,7 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
   source.scratchBytes = parts.scratchBytes();
   bool onTensorCores = hasMatrixLinears(program, options);
   const char *operandType = operandTypeOf(program, options);
-  bool hasRing = false;
+  uint32_t ringFormats = 0;
   for (PhaseOp phase : phasesOf(program)) {
     if (isTier(phase))
       return createStringError("phase '" + phase.getName() +
@@ -93,9 +93,23 @@ Expected<cuda::Source> cuda::emitSource(const plan::ProgramLayout &layout,
     parts.phases.push_back(std::make_unique<PhaseEmitter>(
         phase, layout.firstPhase + parts.phases.size(), layout, *bodies,
         options, onTensorCores, operandType, os));
-    hasRing |= parts.phases.back()->isStreaming();
+    PhaseEmitter &emitter = *parts.phases.back();
+    if (!emitter.isStreaming())
+      continue;
+    ringFormats |= emitter.streamFormats();
+    emitter.setRingFormats(emitter.streamFormats());
   }
-  if (hasRing && parts.ringBytes() > options.sharedLimit)
+  // Phases of a graph have rings of their own.
+  if (!options.asGraph) {
+    for (auto &phase : parts.phases)
+      phase->setRingFormats(ringFormats);
+    if (ringFormats && !options.holdsChunks(ringFormats))
+      return createStringError(
+          "the target's ring of " + Twine(options.ringStages) +
+          " stages is too short for weights of several formats; ring_stages "
+          "of its description says how long it is");
+  }
+  if (ringFormats && parts.ringBytes() > options.sharedLimit)
     return createStringError(
         "the target's ring of " + Twine(options.ringStages) + " stages takes " +
         Twine(parts.ringBytes()) + " bytes of shared memory, and a block has " +

@@ -21,6 +21,9 @@ struct SourceOptions {
   /// each of 16 bytes a thread (codegen/cuda/library/stream.h). 0: no ring, and
   /// a row's bits do not depend on how many rows share its step.
   int64_t ringStages = 0;
+  /// Whether the ring has room for the chunks of weights of these formats
+  /// (codegen/cuda/library/stream_blocks_shape.h).
+  bool holdsChunks(uint32_t formats) const;
   /// Tiles of products on tensor cores, in steps of many rows and in training;
   /// ten times the compute capability of these.
   int64_t matrixRows = 0, matrixColumns = 0, architecture = 80;

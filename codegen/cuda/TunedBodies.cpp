@@ -7,6 +7,7 @@
 #include "codegen/cuda/library/matrix_blocks_shape.h"
 #include "codegen/cuda/library/product_matrix_shape.h"
 #include "codegen/cuda/library/product_shape.h"
+#include "codegen/cuda/library/stream_blocks_shape.h"
 #include "runtime/weight_formats.h"
 
 #include "mlir/IR/SymbolTable.h"
@@ -91,14 +92,6 @@ static std::optional<cuda::PanelsProduct> tunedLinear(CallOp call,
   return std::nullopt;
 }
 
-bool cuda::canStream(CallOp call) {
-  std::optional<PanelsProduct> product = tunedLinear(call, "stream");
-  return product && !call.getInvariant() && hasOneRow(product->rows);
-}
-
-bool cuda::canStreamSegments(CallOp call) {
-  return tunedLinear(call, "stream") && !call.getInvariant();
-}
 
 uint32_t cuda::mixedFormats(ProgramOp program) {
   uint32_t formats = 0;
@@ -121,6 +114,28 @@ static uint32_t formatsOf(CallOp call) {
   return (formats & (formats - 1)) != 0
              ? cuda::mixedFormats(call->getParentOfType<ProgramOp>())
              : formats;
+}
+
+uint32_t cuda::streamFormats(CallOp call) {
+  const uint32_t formats = formatsOf(call);
+  return formats ? formats : bf16_bit;
+}
+
+bool cuda::canStreamSegments(CallOp call, const SourceOptions &options) {
+  return tunedLinear(call, "stream") && !call.getInvariant() &&
+         options.holdsChunks(streamFormats(call));
+}
+
+bool cuda::canStream(CallOp call, const SourceOptions &options) {
+  return canStreamSegments(call, options) &&
+         hasOneRow(PanelsProduct::of(call)->rows);
+}
+
+bool cuda::SourceOptions::holdsChunks(uint32_t formats) const {
+  return formats == bf16_bit ||
+         BatonBlockRingShape{int(ringStages * threads * 16), int(threads),
+                             formats}
+                 .slots() >= 2;
 }
 
 /// One that a phase hands to the kernel's `function`.

@@ -27,12 +27,14 @@ struct PanelsProduct {
 };
 
 /// Whether, in steps of one row, the call's weights may flow through the ring
-/// (codegen/cuda/library/stream.h): linears of packed BF16 weights whose tile
-/// is then one row.
-bool canStream(event::CallOp call);
+/// (codegen/cuda/library/stream.h, stream_blocks.h): linears of packed BF16
+/// weights and of blocks whose tile is then one row.
+bool canStream(event::CallOp call, const SourceOptions &options);
 /// The same of a product whose rows are a segment that the step's own tables
 /// say, row by row: in a step of one row each expert has one row or none.
-bool canStreamSegments(event::CallOp call);
+bool canStreamSegments(event::CallOp call, const SourceOptions &options);
+/// What such a call brings to the ring, as BatonBlockRingShape has it.
+uint32_t streamFormats(event::CallOp call);
 
 /// A body of codegen/cuda/library/matrix.h, matrix_blocks.h, matrix_integers.h,
 /// attention_matrix.h, product.h or product_matrix.h that takes the block's

@@ -60,6 +60,7 @@
 #include "codegen/cuda/library/softmax.h"
 #include "codegen/cuda/library/stored_linear.h"
 #include "codegen/cuda/library/stream.h"
+#include "codegen/cuda/library/stream_blocks.h"
 #include "codegen/cuda/library/token_mask.h"
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_LIBRARY_H

@@ -11,6 +11,7 @@
 #include "codegen/cuda/library/sequence_attention_matrix.h"
 #include "codegen/cuda/library/training.h"
 #include "test/codegen/cuda/library/matrix_blocks_linears.h"
+#include "test/codegen/cuda/library/stream_blocks_linears.h"
 #include "test/codegen/cuda/library/stream_linears.h"
 
 /// Arguments out of memory, each in 8 bytes.
@@ -115,6 +116,16 @@ BATON_INTEGERS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
 BATON_SHARED_KERNEL(kernel_stream_linear, baton::test::stream_linear<256>)
 BATON_SHARED_KERNEL(kernel_stream_gated_linear,
                     baton::test::stream_gated_linear<256>)
+
+// As StreamBlocksBodies.cpp asks for them.
+#define BATON_STREAM_KERNEL(name, format, of_bytes)                            \
+  BATON_SHARED_KERNEL(kernel_stream_##name,                                    \
+                      baton::test::stream_blocks<1u << baton::blocks::format,  \
+                                                 1u << baton::blocks::format,  \
+                                                 of_bytes, 256>)
+BATON_STREAM_KERNEL(blocks_q4_k, q4_k, false)
+BATON_STREAM_KERNEL(blocks_q6_k, q6_k, false)
+BATON_STREAM_KERNEL(integers_q4_k, q4_k, true)
 
 // Attention on tensor cores, by names that say the dimensions.
 

@@ -7,8 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/library/library.h"
-#include "test/codegen/cpu/library/BlocksProblem.h"
-#include "test/codegen/cpu/library/Support.h"
+#include "test/codegen/cuda/library/BlocksOfFormats.h"
 #include "test/codegen/cuda/library/MatrixBlocksBodies.h"
 #include "test/codegen/cuda/library/MatrixBodies.h"
 #include "test/codegen/cuda/library/PlacedTest.h"
@@ -27,20 +26,6 @@ void test::PrintTo(const MatrixBlocksBody &body, std::ostream *os) {
 }
 
 namespace {
-
-/// Types of a file's tensors that become these formats, one for each.
-std::vector<DataType> types_of(const std::string &list) {
-  std::vector<DataType> types;
-  for (const blocks::Format *format : blocks::listed_formats(list))
-    types.push_back(std::find_if(std::begin(stored_formats),
-                                 std::end(stored_formats),
-                                 [&](const StoredFormat &stored) {
-                                   return format->name ==
-                                          std::string(stored.format);
-                                 })
-                        ->type);
-  return types;
-}
 
 /// In panels, rounded to nearest even.
 std::vector<uint16_t> rounded_panels(const QuantisedWeight &weight,
@@ -79,13 +64,7 @@ protected:
   }
   /// Of gated linears two parts alternate, panel by panel.
   QuantisedWeight weight(int64_t columns, int64_t k, uint64_t seed) const {
-    const std::vector<DataType> types = types_of(GetParam().formats);
-    const auto count = static_cast<int64_t>(types.size());
-    // A panel has one format, so a part is whole panels of one type.
-    const int64_t outputs =
-        count == 1 ? columns : ((columns + 15) / 16 + count - 1) / count * 16;
-    return {types, static_cast<uint64_t>(outputs), static_cast<uint64_t>(k),
-            GetParam().formats, seed};
+    return weight_of(GetParam().formats, columns, k, seed);
   }
   /// For the tile of the body whose bits are expected.
   const MatrixBodies &of_bf16() const {
@@ -99,13 +78,6 @@ protected:
     return matrix_bodies().front();
   }
 };
-
-Buffer in_bytes(const Buffer &x) {
-  Buffer out(x.rows, x.width / 32 * 10);
-  baton_task_quantise_rows(out.data(), out.stride, x.data(), x.stride, x.rows,
-                           x.width);
-  return out;
-}
 
 typedef void (*IntegerLinear)(float *, int64_t, const float *, int64_t,
                               const int8_t *, const float *, const float *,

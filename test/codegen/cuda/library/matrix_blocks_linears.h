@@ -44,6 +44,7 @@ BATON_DEVICE void integer_linear_of_blocks(
 constexpr uint32_t some_formats =
     1u << baton::blocks::q8_0 | 1u << baton::blocks::q4_k |
     1u << baton::blocks::q6_k | 1u << baton::blocks::int4_g64;
+constexpr const char *some_names = "q8_0|q4_k|q6_k|int4_g64";
 
 } // namespace baton::test
 
