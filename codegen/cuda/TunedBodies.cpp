@@ -145,26 +145,46 @@ static cuda::MatrixBody linearBody(CallOp call, const std::string &function,
           ("baton_hand_" + call.getCallee()).str()};
 }
 
+/// The last arguments of its template.
+static std::string sizesOf(const BatonMatrixShape &tile) {
+  return formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
+}
+
+/// One body for all blocks of the program, as a kernel has little room for
+/// several; if that is too large, one for the call's own formats. `bytesOf` says
+/// what formats take of shared memory.
+static std::optional<cuda::MatrixBody>
+blocksBody(CallOp call, StringRef tuning, const std::string &function,
+           const BatonMatrixShape &tile, const cuda::SourceOptions &options,
+           function_ref<int64_t(uint32_t)> bytesOf) {
+  uint32_t all = 0;
+  for (PhaseOp phase : phasesOf(call->getParentOfType<ProgramOp>()))
+    for (auto other : phase.getBody().getOps<CallOp>())
+      if (tunedLinear(other, tuning))
+        all |= formatsOf(other);
+  for (uint32_t formats : {all, formatsOf(call)})
+    if (int64_t bytes = bytesOf(formats); bytes <= options.sharedLimit)
+      return linearBody(
+          call, function + formatv("<{0:x}u, ", formats).str() + sizesOf(tile),
+          bytes);
+  return std::nullopt;
+}
+
 static std::optional<cuda::MatrixBody>
 matrixLinear(CallOp call, const cuda::SourceOptions &options) {
   const BatonMatrixShape tile = tileOf(options);
   if (!tile.is_valid())
     return std::nullopt;
-  const uint32_t formats = formatsOf(call);
-  const int64_t bytes =
-      formats ? BatonBlocksMatrixShape{tile, formats}.shared_bytes()
-              : tile.shared_bytes();
-  if (bytes > options.sharedLimit)
+  if (formatsOf(call))
+    return blocksBody(
+        call, "matrix", "baton_matrix_multiply_blocks", tile, options,
+        [&](uint32_t formats) {
+          return BatonBlocksMatrixShape{tile, formats}.shared_bytes();
+        });
+  if (tile.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  const std::string sizes =
-      formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
-  return linearBody(
-      call,
-      formats ? formatv("baton_matrix_multiply_blocks<{0:x}u, {1}", formats,
-                        sizes)
-                    .str()
-              : "baton_matrix_multiply<" + sizes,
-      bytes);
+  return linearBody(call, "baton_matrix_multiply<" + sizesOf(tile),
+                    tile.shared_bytes());
 }
 
 std::optional<cuda::MatrixBody>
@@ -175,16 +195,11 @@ cuda::integersBody(CallOp call, const SourceOptions &options) {
   tile.architecture = 80;
   if (!tile.is_valid())
     return std::nullopt;
-  const uint32_t formats = formatsOf(call);
-  const int64_t bytes =
-      BatonBlocksMatrixShape{tile, formats}.integer_shared_bytes();
-  if (bytes > options.sharedLimit)
-    return std::nullopt;
-  return linearBody(
-      call,
-      formatv("baton_matrix_multiply_integers<{0:x}u, {1}, {2}, {3}>", formats,
-              tile.threads, tile.rows, tile.columns),
-      bytes);
+  return blocksBody(
+      call, "bytes", "baton_matrix_multiply_integers", tile, options,
+      [&](uint32_t formats) {
+        return BatonBlocksMatrixShape{tile, formats}.integer_shared_bytes();
+      });
 }
 
 static std::optional<cuda::MatrixBody>

@@ -2,10 +2,12 @@
 
 One program is compiled for the file's own types, one with --dtype=f32, for which the loader
 makes numbers of the blocks: logits of every position and generated tokens are the same, on
-CPUs and on the emulation of CUDA, for each format and for layers that differ in it. With
+CPUs and, by portable bodies, on the emulation of CUDA, for each format and for layers that differ in it. With
 --activations=int8 results are others, near those, and the same on every CPU and target.
+CUDA's tuned bodies have bits of their own, near those as for other weights (cuda.py), the same for any
+number of workers; of many rows of bytes they have the CPU's.
 
-Without --more: layers that differ, on CPUs; --activations=int8, also in a batch; refusals.
+Without --more: layers that differ, on CPUs; --activations=int8, also in a batch; tuned bodies; refusals.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import os
 import re
 
 import gguf_writer
+from cuda import largest_difference
 from programs import Program, expect, main, rows_of, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -50,17 +53,18 @@ def same(kind):
     return lambda layer, name: None if name == "output" else kind
 
 
-def logits(arguments, model, name, *flags):
+def logits(arguments, model, name, *flags, tuned=False):
     program = Program(arguments.batonc, model, os.path.join(arguments.folder, name), *flags)
     data = program.logits(TOKENS, os.path.join(arguments.folder, name + ".npy"))
     # The emulation takes half a second for a step.
     if "--target=cuda:emulated" in flags:
-        return data
+        return (data, program) if tuned else data
     return data, program.generate(TOKENS, 8)["tokens"]
 
 
 INT8 = {"batch": ["--max-batch=3"]}
-MORE_INT8 = {"baseline": ["--target-cpu=x86-64"], "cuda": ["--target=cuda:emulated"], "checked": ["--sanitize=address"]}
+MORE_INT8 = {"baseline": ["--target-cpu=x86-64"], "cuda": ["--target=cuda:emulated", "--batch-invariant"],
+             "checked": ["--sanitize=address"]}
 
 
 def rounded(arguments, model, name, expected):
@@ -72,6 +76,22 @@ def rounded(arguments, model, name, expected):
     pairs = [(a, b) for near, exact in zip(rows_of(found[0]), rows_of(expected[0])) for a, b in zip(near, exact)]
     off = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
     expect(0 < off < 0.05, f"{name}: inputs of 8 bits put logits off by {off}")
+    if arguments.more:
+        check_tuned(arguments, model, f"{name}-int8", found[0], "--activations=int8")
+
+
+def check_tuned(arguments, model, name, exact, *flags):
+    """On tensor cores, and row by row through the ring."""
+    of_bytes = "--activations=int8" in flags
+    many, program = logits(arguments, model, f"{name}-tuned", "--target=cuda:emulated", *flags, tuned=True)
+    off = largest_difference(many, exact)
+    expect(off == 0 if of_bytes else 0 < off < 3e-2, f"{name}: tensor cores put logits off by {off}")
+    one, again = (program.logits(TOKENS, os.path.join(arguments.folder, "row.npy"), "--prefill-chunk", 1,
+                                 "--workers", workers) for workers in (1, 3))
+    expect(one == again, f"{name}: the ring's bits depend on the number of workers")
+    off = largest_difference(one, exact)
+    # A last bit may round an input of 8 bits to the next number.
+    expect(0 < off < (3e-2 if of_bytes else 1e-5), f"{name}: the ring puts logits off by {off}")
 
 
 def test(folder):
@@ -89,13 +109,15 @@ def test(folder):
         # Of single formats the library's tests judge CUDA's bodies.
         if arguments.all or name in ("mixed", "experts"):
             rounded(arguments, model, name, expected)
+            check_tuned(arguments, model, name, expected[0])
         if not arguments.more:
             continue
         batch = logits(arguments, model, f"{name}-batch", "--max-batch=3")
         expect(batch == expected, f"{name}: a batch has other bits")
         if arguments.all or name in ("mixed", "experts"):
-            cuda = logits(arguments, model, f"{name}-cuda", "--target=cuda:emulated")
-            again = logits(arguments, model, f"{name}-cuda-f32", "--target=cuda:emulated", "--dtype=f32")
+            portable = ("--target=cuda:emulated", "--batch-invariant")
+            cuda = logits(arguments, model, f"{name}-cuda", *portable)
+            again = logits(arguments, model, f"{name}-cuda-f32", *portable, "--dtype=f32")
             expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
     if not arguments.more:
         check_words(folder)

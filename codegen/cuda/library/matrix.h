@@ -37,6 +37,8 @@ struct BatonMatrixLinear {
   int32_t activation;
   /// Gate and up projection of an output are two columns of the product.
   bool gated;
+  /// Of blocks, an Index, or mixed_format: panels say which they have.
+  uint32_t format = 0;
 };
 
 namespace baton::cuda {
@@ -65,8 +67,8 @@ BATON_DEVICE void finish_matrices(const float *product,
       });
 }
 
-/// All tiles of a linear. `Product` has the shape of their rows and columns,
-/// multiplies one, and knows where a panel is.
+/// All tiles of a linear. `Product` has the shape of their rows and columns, and
+/// multiplies one, from a panel on.
 template <typename Product>
 BATON_DEVICE void multiply_tiles(unsigned char *shared,
                                  const BatonMatrixLinear &linear) {
@@ -85,9 +87,7 @@ BATON_DEVICE void multiply_tiles(unsigned char *shared,
       const MatrixOperands operands = {
           linear.x + top * linear.x_stride, linear.x_stride, rows,
           static_cast<int32_t>(linear.k), (columns + 15) / 16 * sides};
-      Product::multiply(
-          shared, operands,
-          Product::panel(linear.panels, left / 16 * sides, linear.k));
+      Product::multiply(shared, operands, linear, left / 16 * sides);
       const float *const product = reinterpret_cast<const float *>(shared);
       if (linear.gated)
         finish_matrices<2, shape.product_stride()>(
@@ -122,11 +122,12 @@ struct BFloat16Product {
   }
   static __device__ __forceinline__ void
   multiply(unsigned char *shared, const MatrixOperands &operands,
-           const void *panels) {
+           const BatonMatrixLinear &linear, int64_t panel) {
     constexpr BatonMatrixShape shape = tile();
     unsigned char *const memory =
         shared + shape.activation_stages() * shape.activation_bytes();
-    const auto *const weights = static_cast<const uint16_t *>(panels);
+    const uint16_t *const weights =
+        static_cast<const uint16_t *>(linear.panels) + panel * 16 * linear.k;
     if constexpr (shape.by_warpgroups())
       multiply_by_warpgroups<Threads, Rows, Columns>(
           shared, operands,
@@ -138,11 +139,6 @@ struct BFloat16Product {
       multiply_by_warps<Threads, Rows, Columns>(
           shared, operands,
           WarpWeights<Threads, Columns>(memory, operands, weights));
-  }
-  /// The panel `number` of those at `panels`.
-  static __device__ __forceinline__ const void *
-  panel(const void *panels, int64_t number, int64_t k) {
-    return static_cast<const uint16_t *>(panels) + number * 16 * k;
   }
 };
 

@@ -27,10 +27,11 @@ public:
   /// `memory` has two stages of decoded weights, and the chunks behind them.
   __device__ __forceinline__ DecodedWeights(unsigned char *memory,
                                             const MatrixOperands &operands,
-                                            const void *panels)
+                                            const BlockPanels<Formats> &panels,
+                                            int64_t first)
       : memory(memory), operands(operands),
-        chunks(memory + BatonBlocksMatrixShape::decoded_stages * bytes,
-               panels, operands.panel_count, operands.k) {}
+        chunks(memory + BatonBlocksMatrixShape::decoded_stages * bytes, panels,
+               first, operands.panel_count) {}
 
   /// Of eight columns of a depth, in bytes.
   static __device__ __forceinline__ uint32_t offset(uint32_t panel,
@@ -134,6 +135,12 @@ private:
   const Chunks chunks;
 };
 
+template <uint32_t Formats>
+BATON_DEVICE BlockPanels<Formats> panels_of(const BatonMatrixLinear &linear) {
+  return {static_cast<const unsigned char *>(linear.panels), linear.format,
+          static_cast<int32_t>(linear.k)};
+}
+
 /// How baton_matrix_multiply's tiles are multiplied where weights are blocks.
 template <uint32_t Formats, int Threads, int Rows, int Columns,
           int Architecture>
@@ -143,30 +150,24 @@ struct BlocksProduct {
   }
   static __device__ __forceinline__ void
   multiply(unsigned char *shared, const MatrixOperands &operands,
-           const void *panels) {
+           const BatonMatrixLinear &linear, int64_t panel) {
     constexpr BatonMatrixShape shape = tile();
     unsigned char *const memory =
         shared + shape.activation_stages() * shape.activation_bytes();
     typedef DecodedWeights<Formats, Threads, Columns, shape.by_warpgroups()>
         Weights;
+    const Weights weights(memory, operands, panels_of<Formats>(linear), panel);
     if constexpr (shape.by_warpgroups())
-      multiply_by_warpgroups<Threads, Rows, Columns>(
-          shared, operands, Weights(memory, operands, panels));
+      multiply_by_warpgroups<Threads, Rows, Columns>(shared, operands, weights);
     else
-      multiply_by_warps<Threads, Rows, Columns>(
-          shared, operands, Weights(memory, operands, panels));
-  }
-  static __device__ __forceinline__ const void *
-  panel(const void *panels, int64_t number, int64_t k) {
-    return panel_of_blocks<Formats>(panels, number, k);
+      multiply_by_warps<Threads, Rows, Columns>(shared, operands, weights);
   }
 };
 
 } // namespace baton::cuda
 
 // As baton_matrix_multiply(), with BatonBlocksMatrixShape::shared_bytes() bytes
-// of shared memory. `Formats` has a bit for each format that the panels may
-// have.
+// of shared memory. `Formats` has a bit for each format that weights may have.
 
 template <uint32_t Formats, int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
@@ -179,7 +180,7 @@ BATON_DEVICE void baton_matrix_multiply_blocks(unsigned char *shared,
 // Calls of the task library's bodies of the same names, to be handed over: as
 // baton_hand_linear_bf16() and baton_hand_gated_linear_bf16().
 
-#define BATON_HAND_LINEAR(NAME)                                                \
+#define BATON_HAND_LINEAR(NAME, FORMAT)                                        \
   BATON_DEVICE BatonMatrixLinear baton_hand_##NAME(                            \
       float *out, int64_t out_stride, const float *x, int64_t x_stride,        \
       const int8_t *panels, const float *bias, const float *residual,          \
@@ -187,20 +188,21 @@ BATON_DEVICE void baton_matrix_multiply_blocks(unsigned char *shared,
       int32_t activation) {                                                    \
     return {out,      out_stride,      x,    x_stride, panels,  bias,          \
             nullptr,  residual,        residual_stride,                        \
-            rows,     k,               columns, activation, false};            \
+            rows,     k,               columns, activation, false, FORMAT};    \
   }
-#define BATON_HAND_GATED_LINEAR(NAME)                                          \
+#define BATON_HAND_GATED_LINEAR(NAME, FORMAT)                                  \
   BATON_DEVICE BatonMatrixLinear baton_hand_##NAME(                            \
       float *out, int64_t out_stride, const float *x, int64_t x_stride,        \
       const int8_t *panels, const float *bias_gate, const float *bias_up,      \
       int64_t rows, int64_t k, int64_t columns, int32_t activation) {          \
     return {out,     out_stride, x, x_stride, panels,  bias_gate,  bias_up,    \
-            nullptr, 0,          rows, k,     columns, activation, true};      \
+            nullptr, 0,          rows, k,     columns, activation, true,       \
+            FORMAT};                                                           \
   }
 #define BATON_HAND_LINEARS(NAME, BLOCK)                                        \
-  BATON_HAND_LINEAR(linear_##NAME)                                             \
-  BATON_HAND_GATED_LINEAR(gated_linear_##NAME)
+  BATON_HAND_LINEAR(linear_##NAME, baton::blocks::NAME)                        \
+  BATON_HAND_GATED_LINEAR(gated_linear_##NAME, baton::blocks::NAME)
 BATON_FOR_EACH_BLOCK(BATON_HAND_LINEARS)
-BATON_HAND_LINEAR(linear_mixed)
+BATON_HAND_LINEAR(linear_mixed, baton::cuda::mixed_format)
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H

@@ -2,8 +2,8 @@
 //
 // How much shared memory the bodies of matrix_blocks.h need, for kernels and
 // for the compiler that emits them alike. Formats are bits, those of
-// runtime/weight_blocks.h by their Index: of one bit, panels are blocks; of
-// several, each panel begins with a MixedHead.
+// runtime/weight_blocks.h by their Index: all that a kernel's weights have,
+// since one body multiplies them all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,9 @@
 #include "runtime/weight_blocks.h"
 
 namespace baton::cuda {
+
+/// Instead of an Index, where panels begin with a MixedHead.
+constexpr uint32_t mixed_format = ~0u;
 
 /// Inputs that come to shared memory at a time, whole blocks of all `formats`.
 BATON_CONSTANT int chunk_inputs(uint32_t formats) {
@@ -53,11 +56,13 @@ struct BlockChunks {
     return inputs() / BatonMatrixShape::depths;
   }
   BATON_CONSTANT int slots() const { return inputs() < 128 ? 4 : 2; }
-  BATON_CONSTANT bool is_mixed() const { return (formats & (formats - 1)) != 0; }
+  BATON_CONSTANT bool are_several() const {
+    return (formats & (formats - 1)) != 0;
+  }
   BATON_CONSTANT int slot_bytes() const { return panels() * bytes(); }
-  /// Of mixed panels, with the format of each behind the slots.
+  /// Of several formats, with that of each panel behind the slots.
   BATON_CONSTANT int shared_bytes() const {
-    return slots() * slot_bytes() + (is_mixed() ? panels() * 4 : 0);
+    return slots() * slot_bytes() + (are_several() ? panels() * 4 : 0);
   }
 };
 

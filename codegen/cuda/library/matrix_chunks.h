@@ -54,24 +54,39 @@ struct BytesOf {
   }
 };
 
-/// Bytes from a panel of k inputs at `panels` to the next.
-template <uint32_t Formats>
-BATON_DEVICE int64_t stride_of_panels(const void *panels, int32_t k) {
-  if constexpr ((Formats & (Formats - 1)) != 0)
-    return static_cast<const blocks::MixedHead *>(panels)->stride;
-  BytesOf panel{k};
-  with_format<Formats>(first_format(Formats), panel);
-  return panel.bytes;
-}
+/// Consecutive panels of k inputs, of one format, or mixed_format.
+template <uint32_t Formats> struct BlockPanels {
+  const unsigned char *first;
+  uint32_t format;
+  int32_t k;
 
-/// The panel `number` of those at `panels`.
-template <uint32_t Formats>
-BATON_DEVICE const void *panel_of_blocks(const void *panels, int64_t number,
-                                         int64_t k) {
-  return static_cast<const unsigned char *>(panels) +
-         number *
-             stride_of_panels<Formats>(panels, static_cast<int32_t>(k));
-}
+  __device__ __forceinline__ bool are_mixed() const {
+    return (Formats & (Formats - 1)) != 0 && format == mixed_format;
+  }
+  __device__ __forceinline__ int64_t stride() const {
+    if (are_mixed())
+      return head(first).stride;
+    BytesOf panel{k};
+    with_format<Formats>(format_of(first), panel);
+    return panel.bytes;
+  }
+  __device__ __forceinline__ int32_t head_bytes() const {
+    return are_mixed() ? static_cast<int32_t>(sizeof(blocks::MixedHead)) : 0;
+  }
+  /// Of the panel at `panel`.
+  __device__ __forceinline__ uint32_t
+  format_of(const unsigned char *panel) const {
+    if constexpr ((Formats & (Formats - 1)) == 0)
+      return first_format(Formats);
+    return format == mixed_format ? head(panel).format : format;
+  }
+
+private:
+  static __device__ __forceinline__ const blocks::MixedHead &
+  head(const unsigned char *panel) {
+    return *reinterpret_cast<const blocks::MixedHead *>(panel);
+  }
+};
 
 /// Stages of 64 inputs of a tile's panels. All threads of the block call all
 /// functions together; a copy of the object is as good as itself.
@@ -81,22 +96,20 @@ public:
   /// Of whose numbers there are products of bytes.
   static constexpr uint32_t integer_formats = Formats & ::baton::cuda::integer_formats;
 
-  /// `memory` has shape.shared_bytes() bytes. The first of `count` panels of k
-  /// inputs is at `panels`.
+  /// `memory` has shape.shared_bytes() bytes. Reads `count` panels, from the
+  /// number `first` on.
   __device__ __forceinline__ MatrixChunks(unsigned char *memory,
-                                          const void *panels, int32_t count,
-                                          int32_t k)
-      : memory(memory), panels(static_cast<const unsigned char *>(panels)),
-        stride(stride_of_panels<Formats>(panels, k)), count(count), k(k),
+                                          const BlockPanels<Formats> &of,
+                                          int64_t first, int32_t count)
+      : memory(memory), stride(of.stride()), head(of.head_bytes()),
+        panels{of.first + first * stride, of.format, of.k}, count(count),
         thread(baton_thread()) {}
 
   /// The first chunks start to come. Nobody uses the memory.
   __device__ __forceinline__ void begin() const {
-    if constexpr (shape.is_mixed()) {
+    if constexpr (shape.are_several()) {
       if (thread < static_cast<uint32_t>(count))
-        formats()[thread] = reinterpret_cast<const blocks::MixedHead *>(
-                                panels + thread * stride)
-                                ->format;
+        formats()[thread] = panels.format_of(panels.first + thread * stride);
       __syncthreads();
     }
 #pragma unroll 1
@@ -118,7 +131,7 @@ public:
   __device__ __forceinline__ void end() const { baton_copies_wait<0>(); }
 
   __device__ __forceinline__ uint32_t format(uint32_t panel) const {
-    if constexpr (shape.is_mixed())
+    if constexpr (shape.are_several())
       return formats()[panel];
     else
       return first_format(Formats);
@@ -154,11 +167,11 @@ private:
 
   // One group for each chunk, empty ones too: the waits count them.
   __device__ __forceinline__ void copy(int32_t chunk) const {
-    if (chunk * shape.inputs() < k) {
+    if (chunk * shape.inputs() < panels.k) {
       unsigned char *const to =
           memory + chunk % shape.slots() * shape.slot_bytes();
       const auto left = static_cast<int32_t>(
-          smaller(k - chunk * shape.inputs(), shape.inputs()));
+          smaller(panels.k - chunk * shape.inputs(), shape.inputs()));
 #pragma unroll 4
       for (int i = static_cast<int>(thread); i < count * pieces; i += Threads) {
         const int panel = i / pieces, piece = i % pieces;
@@ -168,9 +181,7 @@ private:
         with_format<Formats>(format, bytes);
         if (piece * 16 < bytes.bytes)
           baton_copy_async(to + panel * shape.bytes() + piece * 16,
-                           panels + panel * stride +
-                               (shape.is_mixed() ? sizeof(blocks::MixedHead)
-                                                 : 0) +
+                           panels.first + panel * stride + head +
                                before.bytes + piece * 16);
       }
     }
@@ -178,9 +189,10 @@ private:
   }
 
   unsigned char *const memory;
-  const unsigned char *const panels;
   const int64_t stride;
-  const int32_t count, k;
+  const int32_t head;
+  const BlockPanels<Formats> panels;
+  const int32_t count;
   const uint32_t thread;
 };
 

@@ -213,17 +213,13 @@ struct IntegersProduct {
   }
   static __device__ __forceinline__ void
   multiply(unsigned char *shared, const MatrixOperands &operands,
-           const void *panels) {
+           const BatonMatrixLinear &linear, int64_t panel) {
     constexpr BatonBlocksMatrixShape shape{tile(), Formats};
     multiply_integers<Threads, Rows, Columns>(
         shared, operands,
         MatrixChunks<Formats, Threads, Columns>(
-            shared + shape.integer_chunk_offset(), panels, operands.panel_count,
-            operands.k));
-  }
-  static __device__ __forceinline__ const void *
-  panel(const void *panels, int64_t number, int64_t k) {
-    return panel_of_blocks<Formats>(panels, number, k);
+            shared + shape.integer_chunk_offset(), panels_of<Formats>(linear),
+            panel, operands.panel_count));
   }
 };
 
@@ -241,9 +237,9 @@ baton_matrix_multiply_integers(unsigned char *shared,
 }
 
 #define BATON_HAND_INTEGER_LINEARS(NAME, BLOCK)                                \
-  BATON_HAND_LINEAR(integer_linear_##NAME)                                     \
-  BATON_HAND_GATED_LINEAR(integer_gated_linear_##NAME)
+  BATON_HAND_LINEAR(integer_linear_##NAME, baton::blocks::NAME)                \
+  BATON_HAND_GATED_LINEAR(integer_gated_linear_##NAME, baton::blocks::NAME)
 BATON_FOR_EACH_INTEGER_BLOCK(BATON_HAND_INTEGER_LINEARS)
-BATON_HAND_LINEAR(integer_linear_mixed)
+BATON_HAND_LINEAR(integer_linear_mixed, baton::cuda::mixed_format)
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_INTEGERS_H

@@ -19,8 +19,7 @@ struct BFloat16Depth {
   static constexpr int inputs = 1;
   uint16_t columns[baton::blocks::lanes];
 };
-constexpr uint32_t bf16_format = 31, bf16_bit = 1u << bf16_format,
-                   mixed_format = ~0u;
+constexpr uint32_t bf16_format = 31, bf16_bit = 1u << bf16_format;
 static_assert(baton::blocks::format_count <= bf16_format);
 
 /// Inputs of a chunk, so that one of either has some 2 KiB.

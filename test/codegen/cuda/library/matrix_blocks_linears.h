@@ -13,6 +13,12 @@
 
 namespace baton::test {
 
+/// Of one format's bit; several are those of mixed panels.
+constexpr uint32_t format_of(uint32_t formats) {
+  return (formats & (formats - 1)) != 0 ? baton::cuda::mixed_format
+                                        : baton::cuda::first_format(formats);
+}
+
 template <uint32_t Formats, int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
 BATON_DEVICE void
@@ -24,7 +30,8 @@ linear_of_blocks(unsigned char *shared, float *out, int64_t out_stride,
   baton_matrix_multiply_blocks<Formats, Threads, Rows, Columns, Architecture>(
       shared,
       {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
-       residual_stride, rows, k, columns, activation, gated});
+       residual_stride, rows, k, columns, activation, gated,
+       format_of(Formats)});
 }
 
 /// Of x that quantise_rows has made.
@@ -37,7 +44,8 @@ BATON_DEVICE void integer_linear_of_blocks(
   baton_matrix_multiply_integers<Formats, Threads, Rows, Columns>(
       shared,
       {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
-       residual_stride, rows, k, columns, activation, gated});
+       residual_stride, rows, k, columns, activation, gated,
+       format_of(Formats)});
 }
 
 /// Bits of formats that mixed panels of tests have.

@@ -60,7 +60,8 @@ void kernel(void *argument) {
   const BatonMatrixLinear call = {
       linear.out, columns, linear.x, width,   linear.panels,
       nullptr,    nullptr, nullptr,  0,       rows,
-      k,          columns, BATON_ACTIVATION_NONE, false};
+      k,          columns, BATON_ACTIVATION_NONE, false,
+      is_mixed ? mixed_format : first_format(formats)};
 #ifdef INTEGERS
   baton_matrix_multiply_integers<formats, THREADS, ROWS, COLUMNS>(shared, call);
 #else
