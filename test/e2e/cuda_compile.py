@@ -4,7 +4,8 @@
   --architecture), and no register is spilled, nor with
   products by cuBLASLt; with --train that of a program that trains, in F32 (where the
   loop around the phases' calls may) and in BF16, and with --launch=graph those of its
-  graph (of decoding's, cuda_graph_driver.py looks at them);
+  graph (of decoding's, cuda_graph_driver.py looks at them); with --quantised those of a GGUF file whose layers
+  differ in their formats;
 - multiplications by warpgroups overlap in all of them: ptxas says so where not;
 - the same input gives the same executable (with --again, for the last of them);
 - where there is no CUDA driver the program says so, in one line.
@@ -18,7 +19,9 @@ import json
 import os
 import sys
 
+import gguf_writer
 import programs
+import quantised
 from programs import USUAL, Program, expect, run
 
 
@@ -34,6 +37,10 @@ def expect_fast(device, what, most_spilled=0):
 
 def test(arguments, scratch):
     path = lambda name: os.path.join(scratch, name)
+    model = arguments.folder
+    if arguments.quantised:
+        model = path("model.gguf")
+        gguf_writer.llama(model, quantised.mixed)
     for architecture in arguments.architecture:
         target = f"--target=cuda:{architecture}"
         # One type each: kernels of training take long to compile.
@@ -41,8 +48,9 @@ def test(arguments, scratch):
         dtype = {"sm_80": "bf16" if graph else "f32", "sm_90a": "bf16"}[architecture]
         mode = [f"--launch={arguments.launch}",
                 *(["--cublaslt=always", "--dtype=bf16"] if arguments.cublaslt else []),
+                *([f"--activations={arguments.activations}"] if arguments.activations else []),
                 *(["--mode=train", f"--dtype={dtype}"] if arguments.train else [])]
-        result = run([arguments.batonc, arguments.folder, "-o", path("program"), "--quiet", target, *mode],
+        result = run([arguments.batonc, model, "-o", path("program"), "--quiet", target, *mode],
                      check=False)
         if "NVRTC" in result.stderr and "was not found" in result.stderr:
             print(result.stderr.strip())
@@ -59,7 +67,7 @@ def test(arguments, scratch):
         expect_fast(device, architecture, most_spilled=24 if arguments.train and dtype == "f32" else 0)
         if not arguments.again or architecture != arguments.architecture[-1]:
             continue
-        again = Program(arguments.batonc, arguments.folder, path("again"), target, *mode, USUAL, "--no-cache")
+        again = Program(arguments.batonc, model, path("again"), target, *mode, USUAL, "--no-cache")
         with open(program, "rb") as one, open(again.path, "rb") as other:
             expect(one.read() == other.read(), f"{architecture}: two compilations differ")
 
@@ -69,7 +77,7 @@ def test(arguments, scratch):
         command = ["train", "--data", path("tokens.u16"), "--batch", 1, "--seq", 8,
                    "--steps", 1, "--warmup", 0, "--out", path("run")] if arguments.train else \
                   ["generate", "--tokens", "1,2", "--max-new-tokens", 1, "--no-cache"]
-        result = run([program, *command, "--weights", arguments.folder, "--quiet"], check=False)
+        result = run([program, *command, "--weights", model, "--quiet"], check=False)
         expect(result.returncode == 1 and result.stderr.startswith("error: this program runs on an "
                                                                    "NVIDIA GPU")
                and result.stderr.count("\n") == 1, f"without a GPU: {result.stderr}")
@@ -90,6 +98,8 @@ if __name__ == "__main__":
     parser.add_argument("--launch", default="persistent")
     parser.add_argument("--architecture", nargs="+", default=["sm_80", "sm_90a"])
     parser.add_argument("--cublaslt", action="store_true")
+    parser.add_argument("--quantised", action="store_true")
+    parser.add_argument("--activations")
     parser.add_argument("--again", action="store_true", help="compile twice")
     parser.add_argument("--folder", required=True)
     arguments = parser.parse_args()
