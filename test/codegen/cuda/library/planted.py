@@ -40,7 +40,7 @@ STORE = "activations.store(shared + (stage + 1) % 3 * shape.activation_bytes());
 FENCE = "baton_shared_proxy_fence();"
 MATRIX_WARPGROUPS = (
     ("copies before the barrier", "__syncthreads();\n      weights.follow(stage);",
-     "weights.follow(stage);\n      __syncthreads();", RACE, WRONG),
+     "weights.follow(stage);\n      __syncthreads();", RACE, WRONG, MISUSE),
     ("the wrong parity", "stage / stages % 2", "(stage / stages + 1) % 2",
      RACE, WRONG, MISUSE, STUCK),
     ("no wait for copies", "baton_barrier_wait(&full[stage % stages], stage / stages % 2);", "", RACE, MISUSE),
