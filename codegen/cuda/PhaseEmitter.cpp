@@ -3,6 +3,7 @@
 #include "codegen/cuda/PhaseEmitter.h"
 
 #include "codegen/cuda/Spelling.h"
+#include "dialects/Event/LayerFormats.h"
 
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
@@ -816,8 +817,16 @@ std::string PhaseEmitter::address(AddressAttr address) {
 }
 
 std::string PhaseEmitter::weight(WeightAttr weight) {
-  std::string pointer = base(weight.getParameter().getAttr());
+  const mlir::StringAttr symbol = weight.getParameter().getAttr();
+  std::string pointer = base(symbol);
   Sum offset;
-  offset.add(spell(weight.getOffset().getResult(0)));
+  const mlir::AffineExpr place = weight.getOffset().getResult(0);
+  if (ParameterOp op = layout.parameters.find(symbol)->second.op;
+      layerFormatsOf(op)) {
+    offset.add(spell(
+        place.floorDiv(panelBytes(mlir::cast<BlocksAttr>(op.getFormAttr())))));
+    return "baton_panel_at(" + pointer + ", " + offset.text() + ")";
+  }
+  offset.add(spell(place));
   return offset.isZero() ? pointer : pointer + " + " + offset.text();
 }
