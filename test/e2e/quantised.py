@@ -110,8 +110,8 @@ def check_memory(found):
     """A layer takes the room of its own formats, whatever other layers have."""
     shapes = {"attn_q": (256, 256), "attn_k": (128, 256), "attn_v": (128, 256), "attn_output": (256, 256),
               "ffn_gate": (512, 256), "ffn_up": (512, 256), "ffn_down": (256, 512)}
-    # Vectors of norms, the table, the head, which has panels of its own.
-    expected = 7 * 256 * 4 + 2 * 96 * ROOM["Q6_K"]
+    # Vectors of norms, frequencies, the table, and the head, which has panels of its own.
+    expected = 7 * 256 * 4 + 32 * 4 + 2 * 96 * ROOM["Q6_K"]
     for name, (outputs, inputs) in shapes.items():
         kinds = [mixed(layer, name) for layer in range(3)]
         head = 4 * outputs if len(set(kinds)) > 1 else 0
