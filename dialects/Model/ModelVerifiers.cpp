@@ -345,8 +345,7 @@ LogicalResult ParameterOp::verify() {
   }
   if (failed(expectStatic(*this, "the type", getResult())) ||
       failed(expectWeight(*this, "the type", getResult())) ||
-      failed(verifyBlocksOfWeights(*this)) ||
-      failed(verifyLayerFormats(*this)) || failed(verifyExperts(*this)))
+      failed(verifyBlocksOfWeights(*this)) || failed(verifyExperts(*this)))
     return failure();
   // Of experts' tensors what follows is said of each.
   const unsigned first = isOfSeveral();
@@ -354,7 +353,7 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "transposed needs two dimensions";
   if (getShards() && failed(verifyShards(*this)))
     return failure();
-  if (failed(verifyHeads(*this)))
+  if (failed(verifyHeads(*this)) || failed(verifyLayerFormats(*this)))
     return failure();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks()) {
     if ((blocks->size() != 3 && blocks->size() != 4) ||

@@ -2,6 +2,10 @@
 //
 // RUN: baton-opt --tile-tasks=max-rows=64 %s | FileCheck %s
 
+// Each layer has the room of its own format.
+// CHECK: event.parameter @stacked.weight : i8 layers 3 as #event.blocks<"q4_k|bf16", 256 by 256>
+// CHECK-SAME: event.layer_formats = ["q4_k", "bf16", "q4_k"]
+
 // Without `inputs` the product reads x itself, or its norm.
 // CHECK: event.phase "real"
 // CHECK-NEXT: event.call "linear_q4_k" [{{.*}}#event.address<@x,
@@ -19,10 +23,7 @@
 // CHECK: event.phase "mixed"
 // CHECK: event.call "integer_linear_mixed"
 
-// Layers that are not quantised multiply the rows that were rounded, and each layer has the
-// room of its own format.
-// CHECK: event.parameter @stacked.weight : i8 layers 3 as #event.blocks<"q4_k|bf16", 256 by 256>
-// CHECK-SAME: event.layer_formats = ["q4_k", "bf16", "q4_k"]
+// Layers that are not quantised multiply the rows that were rounded, as they were before.
 // CHECK: event.phase "stacked"
 // CHECK-NEXT: event.call "rms_norm" [#event.scratch<0>, 256,
 // CHECK-NEXT: event.call "quantise_rows" [#event.scratch<[[ROUNDED]]>, 80, #event.scratch<0>, 256, {{.*}}] invariant
