@@ -3,7 +3,7 @@
 #include "models/StoredTypes.h"
 
 #include "dialects/Model/ExpertGates.h"
-#include "runtime/weight_formats.h"
+#include "dialects/Model/LayerFormats.h"
 
 #include <set>
 
@@ -13,7 +13,7 @@ using namespace baton::model;
 
 /// Of every layer the tensor that the loader will find; none where there is
 /// none, which it reports.
-static std::set<DataType>
+static SmallVector<DataType>
 storedTypes(ParameterOp parameter, const models::TypeOfTensor &typeOfTensor) {
   std::vector<std::string> sources;
   for (auto source : parameter.getSources().getAsRange<StringAttr>()) {
@@ -28,12 +28,12 @@ storedTypes(ParameterOp parameter, const models::TypeOfTensor &typeOfTensor) {
     first = stack.getFirstLayer();
     step = stack.getLayersPerIteration();
   }
-  std::set<DataType> types;
+  SmallVector<DataType> types;
   for (int64_t layer = 0; layer < layers; ++layer)
     for (const std::string &name :
          names_in_layer(sources, first + layer * step))
       if (std::optional<DataType> type = typeOfTensor(name)) {
-        types.insert(*type);
+        types.push_back(*type);
         break;
       }
   return types;
@@ -57,7 +57,8 @@ static Type elementFor(const std::set<DataType> &types, MLIRContext *context) {
     return Float16Type::get(context);
   if (types == std::set<DataType>{DataType::BF16})
     return BFloat16Type::get(context);
-  if (!llvm::all_of(types, is_quantised))
+  auto mayBeListed = [](DataType type) { return panel_format(type); };
+  if (!llvm::any_of(types, is_quantised) || !llvm::all_of(types, mayBeListed))
     return f32;
   // In one order, so that equal lists are equal types.
   std::set<int> formats;
@@ -69,6 +70,13 @@ static Type elementFor(const std::set<DataType> &types, MLIRContext *context) {
     list +=
         (list.empty() ? "" : "|") + std::string(blocks::formats[format].name);
   return QuantizedType::get(context, list);
+}
+
+static ArrayAttr formatsOf(ArrayRef<DataType> types, MLIRContext *context) {
+  SmallVector<StringRef> formats;
+  for (DataType type : types)
+    formats.push_back(panel_format(type));
+  return Builder(context).getStrArrayAttr(formats);
 }
 
 /// Gates and ups that are stored in several formats become products of their
@@ -85,7 +93,8 @@ static void haveOneFormat(GroupedGatedLinearOp op) {
 void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
   module.walk([&](ParameterOp parameter) {
     auto type = cast<StepTensorType>(parameter.getType());
-    const std::set<DataType> types = storedTypes(parameter, typeOfTensor);
+    const SmallVector<DataType> layers = storedTypes(parameter, typeOfTensor);
+    const std::set<DataType> types(layers.begin(), layers.end());
     const bool isMatrix = type.getRank() == (parameter.isOfSeveral() ? 3 : 2);
     if (!isMatrix || types.empty())
       return;
@@ -93,6 +102,11 @@ void models::useStoredTypes(ModuleOp module, const TypeOfTensor &typeOfTensor) {
     if (isa<QuantizedType>(element) && !mayBeQuantised(parameter))
       element = Float32Type::get(module.getContext());
     parameter.getResult().setType(type.withElementType(element));
+    auto stack = parameter->getParentOfType<StackOp>();
+    auto quantised = dyn_cast<QuantizedType>(element);
+    if (stack && quantised && quantised.isMixed() &&
+        layers.size() == stack.getRepeat())
+      parameter->setAttr(kLayerFormats, formatsOf(layers, module.getContext()));
   });
   SmallVector<GroupedGatedLinearOp> products;
   module.walk([&](GroupedGatedLinearOp op) { products.push_back(op); });

@@ -18,9 +18,10 @@ using TypeOfTensor =
     std::function<std::optional<DataType>(const std::string &name)>;
 
 /// Gives matrices that linears and embeddings read the element types of the
-/// tensors that they are made of, those of all layers. Layers of which some are
-/// quantised and some are not become f32, as everything else that is quantised.
-/// Gates and ups of experts that are stored in several formats are separated.
+/// tensors that they are made of, those of all layers. What is quantised and
+/// has other readers becomes f32, and so do layers of different types of which
+/// none is quantised. Gates and ups of experts that are stored in several
+/// formats are separated.
 void useStoredTypes(mlir::ModuleOp module, const TypeOfTensor &typeOf);
 
 } // namespace baton::models

@@ -14,8 +14,9 @@
 // Formats from Q8_0 to Q6_K have the names and the numbers of ggml's, whose
 // blocks are those of one output (runtime/weights/stored_blocks.h); those
 // behind them are what quantised checkpoints of Hugging Face become
-// (runtime/weights/companions.h). The loader, the bodies of both
-// libraries and the compiler include this header, which therefore includes
+// (runtime/weights/companions.h). The last three are numbers that nobody has
+// quantised, which panels have beside others' blocks. The loader, the bodies of
+// both libraries and the compiler include this header, which therefore includes
 // nothing that NVRTC lacks.
 //
 //===----------------------------------------------------------------------===//
@@ -201,11 +202,27 @@ struct FP4 : CodeWords {
       0, -0.0625f / 12, -8.0f / 12, -1, -4.0f / 12, -0.5f, -2.0f / 12, -0.25f};
 };
 
+// A line of a panel of numbers that are weights as they are: such a panel is
+// [inputs][16], as those of parameters that are not quantised.
+struct F16 {
+  static constexpr int inputs = 1;
+  uint16_t numbers[lanes];
+};
+/// The upper halves of F32s.
+struct BF16 {
+  static constexpr int inputs = 1;
+  uint16_t numbers[lanes];
+};
+struct F32 {
+  static constexpr int inputs = 1;
+  float numbers[lanes];
+};
+
 /// What a panel begins with where a parameter's panels have several formats.
 struct MixedHead {
   /// An Index.
   uint32_t format;
-  /// Bytes from this panel to the next, the same of all.
+  /// Bytes from this panel to the next, the same of all in a layer.
   uint32_t stride;
   uint32_t unused[14];
 };
@@ -227,7 +244,7 @@ struct MixedHead {
   APPLY(int4_g128, Int4_G128)                                                  \
   APPLY(int8_g64, Int8_G64)
 
-/// For each format.
+/// For each format of blocks.
 #define BATON_FOR_EACH_BLOCK(APPLY)                                            \
   BATON_FOR_EACH_INTEGER_BLOCK(APPLY)                                          \
   APPLY(fp8_g64, FP8_G64)                                                      \
@@ -235,6 +252,13 @@ struct MixedHead {
   APPLY(mxfp4, MXFP4)                                                          \
   APPLY(nf4, NF4)                                                              \
   APPLY(fp4, FP4)
+
+/// For each whose numbers are weights as they are: panels have these only where
+/// others of the parameter have blocks.
+#define BATON_FOR_EACH_PLAIN_FORMAT(APPLY)                                     \
+  APPLY(f16, F16)                                                              \
+  APPLY(bf16, BF16)                                                            \
+  APPLY(f32, F32)
 
 /// Whether a format's q is a whole number of 8 bits.
 template <typename Block> struct IsInteger {
@@ -247,13 +271,30 @@ template <typename Block> struct IsInteger {
 BATON_FOR_EACH_INTEGER_BLOCK(BATON_IS_INTEGER)
 #undef BATON_IS_INTEGER
 
+/// Whether a format's numbers are weights as they are.
+template <typename Format> struct IsPlain {
+  static constexpr bool value = false;
+};
+#define BATON_IS_PLAIN(NAME, FORMAT)                                           \
+  template <> struct IsPlain<FORMAT> {                                         \
+    static constexpr bool value = true;                                        \
+  };
+BATON_FOR_EACH_PLAIN_FORMAT(BATON_IS_PLAIN)
+#undef BATON_IS_PLAIN
+
 /// Each format's number: Q4_K's is q4_k.
 enum Index : uint32_t {
 #define BATON_INDEX(NAME, BLOCK) NAME,
-  BATON_FOR_EACH_BLOCK(BATON_INDEX)
+  BATON_FOR_EACH_BLOCK(BATON_INDEX) BATON_FOR_EACH_PLAIN_FORMAT(BATON_INDEX)
 #undef BATON_INDEX
-      format_count
+      format_count,
+  first_plain_format = f16
 };
+
+/// The same of a number.
+constexpr bool is_plain(uint32_t format) {
+  return format >= first_plain_format;
+}
 
 /// 32 inputs of a row as products of whole numbers read them: x is scale times
 /// q, to the nearest. Not finite where an x is not; then every q is 0.

@@ -194,11 +194,13 @@ static std::string expectedPointee(const OperandSignature &operand,
       role == Role::PartialIntegers || role == Role::PartialIntegerOutput ||
       role == Role::Flag)
     return "i32";
-  if (role == Role::Matrix && function.format != "f32")
-    return blocks::find_format(std::string_view(function.format)) ||
-                   function.format == "mixed"
+  if (role == Role::Matrix && function.format != "f32") {
+    const blocks::Format *blocks =
+        blocks::find_format(std::string_view(function.format));
+    return (blocks && !blocks->is_plain) || function.format == "mixed"
                ? "i8"
                : function.format.str();
+  }
   return function.isDouble ? "f64" : "f32";
 }
 

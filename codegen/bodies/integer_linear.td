@@ -40,6 +40,25 @@ def IntegerLinearBody : Body<"integer_linear",
                Tuning<"cuda", "stream", !listconcat(IntegerBlockVariants, [Mixed])>];
 }
 
+def PartlyIntegerLinearBody : Body<"partly_integer_linear",
+    (takes Writes<["rows", "columns"]>:$out, Stride:$out_stride,
+           Reads<["rows", "quantised_row(k)"]>:$x, Stride:$x_stride,
+           Reads<["rows", "k"]>:$exact, Stride:$exact_stride,
+           ReadsMatrix<[], "whole_panels(columns) * (k + overhead())">:$panels,
+           Nullable<ReadsWeight<["columns"]>>:$bias,
+           Nullable<Reads<["rows", "columns"]>>:$residual, Stride:$residual_stride,
+           Count:$rows, Count:$k, Count:$columns, Choice<"BatonActivation">:$activation)> {
+  let description = [{
+    `integer_linear` where some panels have blocks, and others F16, BF16 or F32:
+    those are multiplied by `exact`, the rows that `x` is rounded from, as `linear`
+    does.
+  }];
+  let variants = [Mixed];
+  let inPlace = ["residual"];
+  let flops = "2 * rows * k * columns";
+  let isProduct = true;
+}
+
 def IntegerGatedLinearBody : Body<"integer_gated_linear",
     (takes Writes<["rows", "columns"]>:$out, Stride:$out_stride,
            Reads<["rows", "quantised_row(k)"]>:$x, Stride:$x_stride,

@@ -15,7 +15,9 @@
 #include "codegen/cpu/AffineExpressions.h"
 #include "codegen/cpu/ControlFlow.h"
 #include "codegen/plan/PlanChecks.h"
+#include "dialects/Event/LayerFormats.h"
 #include "dialects/Event/Tiers.h"
+#include "runtime/weight_blocks.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -94,6 +96,7 @@ private:
   Value *emitOperand(mlir::Attribute operand, Type *type);
   Value *emitAddress(BufferOp buffer, mlir::AffineMap index);
   Value *emitWeight(WeightAttr weight);
+  Value *emitPanel(Value *layer, Value *panel, StringRef name);
   void emitCall(CallOp call);
   void emitAdvance(AdvanceOp advance);
   void emitIfNext(llvm::function_ref<void()> body);
@@ -612,11 +615,30 @@ Value *PhaseEmitter::emitAddress(BufferOp op, mlir::AffineMap index) {
       op.getSymName());
 }
 
+/// A panel of a layer whose first one says how far apart they are.
+Value *PhaseEmitter::emitPanel(Value *layer, Value *panel, StringRef name) {
+  Value *stride = builder.CreateZExt(
+      builder.CreateAlignedLoad(
+          builder.getInt32Ty(),
+          builder.CreateConstGEP1_64(builder.getInt8Ty(), layer,
+                                     offsetof(blocks::MixedHead, stride)),
+          Align(alignof(blocks::MixedHead)), "stride"),
+      builder.getInt64Ty());
+  return builder.CreatePtrAdd(layer, builder.CreateMul(panel, stride), name);
+}
+
 Value *PhaseEmitter::emitWeight(WeightAttr weight) {
   mlir::StringAttr name = weight.getParameter().getAttr();
   ParameterOp op = layout.parameters.find(name)->second.op;
-  Value *offset =
-      emitAffine(builder, weight.getOffset().getResult(0), operands());
+  const mlir::AffineExpr place = weight.getOffset().getResult(0);
+  if (layerFormatsOf(op))
+    return emitPanel(parameterBase(name),
+                     emitAffine(builder,
+                                place.floorDiv(panelBytes(
+                                    mlir::cast<BlocksAttr>(op.getFormAttr()))),
+                                operands()),
+                     op.getSymName());
+  Value *offset = emitAffine(builder, place, operands());
   return builder.CreatePtrAdd(
       parameterBase(name),
       builder.CreateMul(offset, builder.getInt64(bytesOf(op.getElement()))),

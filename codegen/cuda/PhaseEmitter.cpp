@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/Spelling.h"
 #include "codegen/cuda/library/stream_blocks_shape.h"
+#include "dialects/Event/LayerFormats.h"
 #include "runtime/weight_formats.h"
 
 #include "llvm/ADT/Sequence.h"
@@ -115,7 +116,7 @@ std::string PhaseEmitter::function() {
 }
 
 bool PhaseEmitter::ringHasBlocks() const {
-  return (ringFormats & ~bf16_bit) != 0;
+  return (ringFormats & ~(1u << blocks::bf16)) != 0;
 }
 
 std::string PhaseEmitter::ringType(StringRef source) const {
@@ -810,8 +811,7 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
     else
       os << operand(product.depth) << " * 32";
     os << ", "
-       << (!form ? "baton::cuda::bf16_format"
-           : !isPowerOf2_32(formats)
+       << (!isPowerOf2_32(formats)
                ? "baton::cuda::mixed_format"
                : std::to_string(Log2_32(formats)));
   }
@@ -861,8 +861,16 @@ std::string PhaseEmitter::address(AddressAttr address) {
 }
 
 std::string PhaseEmitter::weight(WeightAttr weight) {
-  std::string pointer = base(weight.getParameter().getAttr());
+  const mlir::StringAttr symbol = weight.getParameter().getAttr();
+  std::string pointer = base(symbol);
   Sum offset;
-  offset.add(spell(weight.getOffset().getResult(0)));
+  const mlir::AffineExpr place = weight.getOffset().getResult(0);
+  if (ParameterOp op = layout.parameters.find(symbol)->second.op;
+      layerFormatsOf(op)) {
+    offset.add(spell(
+        place.floorDiv(panelBytes(mlir::cast<BlocksAttr>(op.getFormAttr())))));
+    return "baton_panel_at(" + pointer + ", " + offset.text() + ")";
+  }
+  offset.add(spell(place));
   return offset.isZero() ? pointer : pointer + " + " + offset.text();
 }

@@ -118,7 +118,7 @@ static uint32_t formatsOf(CallOp call) {
 
 uint32_t cuda::streamFormats(CallOp call) {
   const uint32_t formats = formatsOf(call);
-  return formats ? formats : bf16_bit;
+  return formats ? formats : 1u << blocks::bf16;
 }
 
 bool cuda::canStreamSegments(CallOp call, const SourceOptions &options) {
@@ -132,7 +132,7 @@ bool cuda::canStream(CallOp call, const SourceOptions &options) {
 }
 
 bool cuda::SourceOptions::holdsChunks(uint32_t formats) const {
-  return formats == bf16_bit ||
+  return formats == 1u << blocks::bf16 ||
          BatonBlockRingShape{int(ringStages * threads * 16), int(threads),
                              formats}
                  .slots() >= 2;
@@ -150,6 +150,12 @@ static std::string sizesOf(const BatonMatrixShape &tile) {
   return formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
 }
 
+/// Whether bodies on tensor cores decode them: numbers as they are take too much
+/// of a block's shared memory.
+static bool areBlocks(uint32_t formats) {
+  return formats < 1u << blocks::first_plain_format;
+}
+
 /// One body for all blocks of the program, as a kernel has little room for
 /// several; if that is too large, one for the call's own formats. `bytesOf` says
 /// what formats take of shared memory.
@@ -161,7 +167,10 @@ blocksBody(CallOp call, StringRef tuning, const std::string &function,
   for (PhaseOp phase : phasesOf(call->getParentOfType<ProgramOp>()))
     for (auto other : phase.getBody().getOps<CallOp>())
       if (tunedLinear(other, tuning))
-        all |= formatsOf(other);
+        if (uint32_t formats = formatsOf(other); areBlocks(formats))
+          all |= formats;
+  if (!areBlocks(formatsOf(call)))
+    return std::nullopt;
   for (uint32_t formats : {all, formatsOf(call)})
     if (int64_t bytes = bytesOf(formats); bytes <= options.sharedLimit)
       return linearBody(

@@ -3,6 +3,7 @@
 #include "codegen/plan/Metadata.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "dialects/Event/LayerFormats.h"
 #include "dialects/Event/Tiers.h"
 #include "runtime/layer_arrival.h"
 
@@ -173,7 +174,8 @@ static json parametersOf(Layouts layouts) {
         for (auto [key, value] : {std::pair<const char *, mlir::Attribute>{
                                       "parts", op.getSourcesAttr()},
                                   {"first_layer", op.getFirstLayerAttr()},
-                                  {"layer_step", op.getLayerStepAttr()}})
+                                  {"layer_step", op.getLayerStepAttr()},
+                                  {"layer_formats", layerFormatsOf(op)}})
           if (value)
             entry[key] = toJson(value);
         entry["name"] = name.str();

@@ -3,6 +3,7 @@
 #include "compiler/explain/Costs.h"
 
 #include "codegen/bodies/BodyCosts.h"
+#include "dialects/Event/LayerFormats.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -168,13 +169,22 @@ private:
 
 } // namespace
 
+/// Bytes of a layer, on average, over those by which offsets count.
+static double shareOfRoom(event::ParameterOp parameter) {
+  const std::optional<int64_t> layer = parameter.countElements(),
+                               all = event::countAllElements(parameter);
+  return all ? double(*all) / (double(*layer) * double(parameter.getLayers()))
+             : 1;
+}
+
 void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
                          int64_t elements, bool gathered,
                          ArrayRef<int64_t> coordinates, Cost &cost) {
   auto [known, isNew] = elementBytes.try_emplace(weight.getParameter());
-  if (isNew)
-    known->second = bytesOf(
-        lookup<event::ParameterOp>(call, weight.getParameter()).getElement());
+  if (isNew) {
+    auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
+    known->second = bytesOf(parameter.getElement()) * shareOfRoom(parameter);
+  }
   double bytes = elements * known->second;
   int64_t offset =
       event::evaluate(weight.getOffset(), coordinates, symbols).front();
@@ -401,11 +411,13 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
       const bool isGrouped = !phase.getEntries().empty();
       std::optional<int64_t> elements = panels.countElements();
       if (elements && !isGrouped)
-        costs.bytes += repeat * *elements * bytesOf(panels.getElement());
+        costs.bytes += repeat * *elements * bytesOf(panels.getElement()) *
+                       shareOfRoom(panels);
       auto blocks = mlir::dyn_cast<event::BlocksAttr>(panels.getFormAttr());
       costs.dtypes.insert(blocks ? blocks.getFormats().str()
                                  : llvm::to_string(panels.getElement()));
       if (bodies::dynCall<bodies::IntegerLinearCall>(call) ||
+          bodies::dynCall<bodies::PartlyIntegerLinearCall>(call) ||
           bodies::dynCall<bodies::IntegerGatedLinearCall>(call))
         costs.inputs.insert("int8");
       if (bodies::dynCall<bodies::RoundedLinearCall>(call) ||
@@ -425,7 +437,8 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
           continue;
         own.insert(task[0]);
         for (const bodies::WeightRead &read : body->weights)
-          expertBytes += repeat * read.elements * bytesOf(panels.getElement());
+          expertBytes += repeat * read.elements * bytesOf(panels.getElement()) *
+                         shareOfRoom(panels);
       }
       if (expertBytes > 0) {
         costs.bytes += expertBytes;

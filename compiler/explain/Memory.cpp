@@ -2,6 +2,8 @@
 
 #include "compiler/explain/Memory.h"
 
+#include "dialects/Event/LayerFormats.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -12,10 +14,9 @@ MemoryUse explain::memoryUse(event::ProgramOp program) {
   MemoryUse use;
   use.scratch = static_cast<double>(program.getScratchBytes());
   for (auto parameter : program.getBody().getOps<event::ParameterOp>())
-    if (std::optional<int64_t> elements = parameter.countElements()) {
+    if (std::optional<int64_t> elements = event::countAllElements(parameter)) {
       const unsigned bytes = parameter.getElement().getIntOrFloatBitWidth() / 8;
-      use.weights += static_cast<double>(*elements) *
-                     static_cast<double>(parameter.getLayers()) * bytes;
+      use.weights += static_cast<double>(*elements) * bytes;
     }
   llvm::StringSet<> states, kept;
   bool trains = false;

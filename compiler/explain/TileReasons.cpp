@@ -81,6 +81,7 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
     std::optional<bodies::BodyFunction> body = bodies::lookUp(call);
     isLinear |= body && (body->kind == bodies::Kind::linear ||
                          body->kind == bodies::Kind::integer_linear ||
+                         body->kind == bodies::Kind::partly_integer_linear ||
                          body->kind == bodies::Kind::rounded_linear);
     isGated |= body && (body->kind == bodies::Kind::gated_linear ||
                         body->kind == bodies::Kind::integer_gated_linear ||

@@ -198,11 +198,12 @@ def Event_BlocksAttr : Event_Form<"Blocks", "blocks", ["isPacked", "countOverhea
   let description = [{
     `#event.blocks<"q4_k", 96 by 512>` has 96 output features of 512 inputs in panels of
     16, as bytes: blocks of inputs with their scales (runtime/weight_blocks.h). Where
-    panels have different formats, as in `"q4_k|q6_k"`, each says which, and all take the
-    room of the longest. `alternating`, panels of two weights of half as many outputs
-    take turns.
+    panels have different formats, as in `"q4_k|q6_k"`, each says which, and offsets count
+    all as long as the longest. `f16`, `bf16` and `f32` are panels of such numbers beside others
+    of blocks. `alternating`, panels of two weights of half as many outputs take turns.
 
     **Constraints:**
+    - one format at least is of blocks
     - inputs are whole blocks
   }];
   let parameters = (ins StringRefParameter<"formats, separated by |">:$formats, "int64_t":$outputs,
@@ -423,11 +424,15 @@ def Event_ParameterOp : Event_Op<"parameter", [Symbol, HasParent<"ProgramOp">]> 
     The loader makes the bytes of its form from `sources`, tensors of the
     checkpoint. With `layers` above 1 each iteration of the segment has bytes of its
     own; the i-th is made of the tensors of layer `first_layer + i * layer_step`.
+    Where blocks have several formats, `event.layer_formats` may say which of them each
+    layer has: a layer's panels then take the room of the longest of these. The p-th panel of a
+    layer is what an offset of p panels, as long as the longest of all, means.
 
     **Constraints:**
     - `layers` is at least 1
     - elements are numbers of whole bytes
     - a form has sources, unless it is a constant; without a form there are none
+    - `event.layer_formats` are of blocks of several formats: for each layer some of these
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$element, I64Attr:$layers,
                        OptionalAttr<Event_WeightForm>:$form,

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/Event/Event.h"
+#include "dialects/Event/LayerFormats.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -113,7 +113,7 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << (isMade ? "has no sources of its form"
                                     : "has sources, and no form that is made "
                                       "of them");
-  return success();
+  return verifyLayerFormats(*this);
 }
 
 LogicalResult StorageOp::verify() {

@@ -87,9 +87,10 @@ StepTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
 
 /// Of formats that are known.
 static bool areWholeNumbers(StringRef formats) {
-  return llvm::all_of(
-      blocks::listed_formats({formats.data(), formats.size()}),
-      [](const blocks::Format *format) { return format->is_integer; });
+  return llvm::all_of(blocks::listed_formats({formats.data(), formats.size()}),
+                      [](const blocks::Format *format) {
+                        return format->is_integer || format->is_plain;
+                      });
 }
 
 bool QuantizedType::hasWholeNumbers() const {

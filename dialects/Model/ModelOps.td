@@ -79,16 +79,19 @@ def Model_QuantizedType : TypeDef<Model_Dialect, "Quantized"> {
     names of ggml's: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k; or are
     those of quantised checkpoints of Hugging Face: int4_g32, int4_g64, int4_g128,
     int8_g64, fp8_g64, nvfp4, mxfp4, nf4, fp4. Where layers of a stack differ,
-    `"q4_k|q6_k"` lists them.
+    `"q4_k|q6_k"` lists them; `f16`, `bf16` and `f32` stand in a list for layers whose
+    weights are not quantised.
 
     `!model.quantized<"q4_k", inputs = i8>`: linears also round what they multiply by
     it, of each row 32 inputs with a scale, to whole numbers of 8 bits, and multiply
-    whole numbers. That is quicker, and another result.
+    whole numbers. That is quicker, and another result. Layers whose weights are not
+    quantised multiply inputs as they are.
 
     **Constraints:**
-    - every format is one of these, none twice
+    - every format is one of these, none twice, and one at least is quantised
     - inputs are i8
-    - numbers that inputs in i8 are multiplied by are whole: ggml's, int4's and int8's
+    - quantised numbers that inputs in i8 are multiplied by are whole: ggml's, int4's and
+      int8's
   }];
   let parameters = (ins StringRefParameter<"formats, separated by |">:$formats,
                         OptionalParameter<"::mlir::Type", "what inputs of linears are rounded to">:$inputs);
@@ -376,6 +379,9 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
 
     A tensor that is `frozen` does not train: it has no gradient.
 
+    In a stack whose layers are stored in different formats, `model.layer_formats` says of
+    each layer which of its type's it has, so that it takes the room of that one.
+
     **Constraints:**
     - there is at least one name, none empty
     - the type is static, with floating-point elements
@@ -389,6 +395,7 @@ def Model_ParameterOp : Model_PlainOp<"parameter"> {
     - units are not negative, for blocks of at least 1 index, as many as the extent has
     - the last shard of a dimension leaves what the type has of it: a divisor of the extent, or the most units
     - one before it in the same dimension leaves the extent of the next one
+    - `model.layer_formats` are those of a stack's layers, of a type with several: for each layer one of these
   }];
   let arguments = (ins StrArrayAttr:$sources, UnitAttr:$transposed,
                        OptionalAttr<DenseI64ArrayAttr>:$blocks,

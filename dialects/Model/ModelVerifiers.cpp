@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Model/LayerFormats.h"
 #include "dialects/Model/Verification.h"
-#include "runtime/weight_formats.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
@@ -258,6 +258,31 @@ static LogicalResult verifyBlocksOfWeights(ParameterOp op) {
   return success();
 }
 
+static LogicalResult verifyLayerFormats(ParameterOp op) {
+  if (!op->hasAttr(kLayerFormats))
+    return success();
+  auto stack = op->getParentOfType<StackOp>();
+  auto quantized =
+      dyn_cast<QuantizedType>(typeOf(op.getResult()).getElementType());
+  if (!stack || !quantized || !quantized.isMixed())
+    return op.emitOpError() << "has formats of layers, and is not of a stack's "
+                               "layers, stored in several";
+  ArrayAttr layers = layerFormatsOf(op);
+  if (!layers || !llvm::all_of(layers, llvm::IsaPred<StringAttr>))
+    return op.emitOpError() << "has formats of layers that are no texts";
+  if (layers.size() != stack.getRepeat())
+    return op.emitOpError() << "has formats of " << layers.size()
+                            << " layers, in a stack of " << stack.getRepeat();
+  const StringRef all = quantized.getFormats();
+  for (auto format : layers.getAsRange<StringAttr>())
+    if (format.getValue().contains('|') ||
+        !blocks::is_part_of_list({format.getValue().data(), format.size()},
+                                 {all.data(), all.size()}))
+      return op.emitOpError()
+             << "has a layer of " << format << ", which is not one of " << all;
+  return success();
+}
+
 bool ParameterOp::isOfExperts() {
   return llvm::any_of(
       getSources().getAsRange<StringAttr>(),
@@ -328,7 +353,7 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "transposed needs two dimensions";
   if (getShards() && failed(verifyShards(*this)))
     return failure();
-  if (failed(verifyHeads(*this)))
+  if (failed(verifyHeads(*this)) || failed(verifyLayerFormats(*this)))
     return failure();
   if (std::optional<ArrayRef<int64_t>> blocks = getBlocks()) {
     if ((blocks->size() != 3 && blocks->size() != 4) ||

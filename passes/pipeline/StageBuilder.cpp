@@ -3,6 +3,7 @@
 #include "passes/pipeline/StageBuilder.h"
 
 #include "dialects/Dist/Placement.h"
+#include "dialects/Model/LayerFormats.h"
 
 using namespace mlir;
 using namespace baton;
@@ -90,6 +91,12 @@ void StageBuilder::addStack(StackOp stack) {
   part.setFirstLayer(stack.getFirstLayer() +
                      segment.begin * stack.getLayersPerIteration() -
                      firstLayer);
+  part.walk([&](ParameterOp parameter) {
+    if (ArrayAttr formats = layerFormatsOf(parameter))
+      parameter->setAttr(kLayerFormats,
+                         builder.getArrayAttr(formats.getValue().slice(
+                             segment.begin, segment.size())));
+  });
   if (stack.getFirstLayer() > 0)
     part->setAttr(kPartOf, stack.getFirstLayerAttr());
   for (auto [result, made] : llvm::zip(stack.getResults(), part.getResults()))

@@ -1,5 +1,6 @@
 //===- PlanShape.cpp - the first part of the proof: what fits into what --===//
 
+#include "dialects/Event/LayerFormats.h"
 #include "dialects/Event/Tiers.h"
 #include "passes/proof/PlanMessages.h"
 #include "passes/proof/PlanVerifier.h"
@@ -644,6 +645,14 @@ LogicalResult PlanVerifier::verifyOperands(PhaseOp phase, CallOp call) {
       return call.emitError()
              << "repeats " << repeat << " times, but " << weight.getParameter()
              << " has " << parameter.getLayers() << " layers";
+    // Only panels are where an offset says in every layer.
+    if (layerFormatsOf(parameter) &&
+        !weight.getOffset().getResult(0).isMultipleOf(
+            panelBytes(cast<BlocksAttr>(parameter.getFormAttr()))))
+      return call.emitError()
+             << "reads " << weight.getParameter()
+             << ", whose layers have formats of their own, from another place "
+                "than where a panel begins";
     if (std::optional<int64_t> elements = parameter.countElements())
       if (failed(verifyPointer(phase, call, operand, weight.getOffset(),
                                *elements)))

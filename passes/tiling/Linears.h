@@ -4,6 +4,7 @@
 #define BATON_PASSES_TILING_LINEARS_H
 
 #include "codegen/bodies/Formulas.h"
+#include "dialects/Model/LayerFormats.h"
 #include "passes/tiling/Norms.h"
 #include "passes/tiling/Products.h"
 #include "passes/tiling/Weights.h"
@@ -13,6 +14,8 @@ namespace baton::tasks {
 /// Rows of a task: of a linear's input x itself, or x normalised into scratch.
 struct LinearInput {
   mlir::Attribute pointer, stride;
+  /// Of rows that were rounded, what they were before.
+  mlir::Attribute exact = {}, exactStride = {};
 };
 
 /// What is wrong with x as a linear's input, if it is there at all: what each
@@ -23,8 +26,9 @@ mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
 }
 
 /// What products with a weight round their inputs to, as bodies are called that
-/// read such: whole numbers of 8 bits ("integer_"), BF16 ("rounded_"), or
-/// nothing (""), as a router's, lest rows go to other experts.
+/// read such: whole numbers of 8 bits ("integer_"), or these only where layers
+/// are quantised ("partly_integer_"), BF16 ("rounded_"), or nothing (""), as a
+/// router's, lest rows go to other experts.
 template <typename OpT>
 llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
   if (llvm::any_of(op->getUsers(), [](mlir::Operation *user) {
@@ -33,9 +37,16 @@ llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
     return "";
   mlir::Type element = model::typeOf(weight).getElementType();
   if (auto stored = mlir::dyn_cast<model::QuantizedType>(element))
-    return stored.getInputs() ? "integer_" : "";
+    return !stored.getInputs()                ? ""
+           : model::isQuantizedInPart(stored) ? "partly_integer_"
+                                              : "integer_";
   auto program = op->template getParentOfType<model::ProgramOp>();
   return element.isBF16() && program.getInputs() ? "rounded_" : "";
+}
+
+/// Whether such bodies also read the rows that were rounded.
+inline bool readsExactRows(llvm::StringRef rounding) {
+  return rounding == "partly_integer_";
 }
 
 /// Who rounds rows of `depth` inputs so, and how many F32s wide they become.
@@ -44,9 +55,14 @@ struct RoundedRows {
   int64_t width;
 
   RoundedRows(llvm::StringRef rounding, int64_t depth)
-      : body(rounding == "integer_" ? "quantise_rows" : "round_rows"),
-        width(rounding == "integer_" ? bodies::quantised_row(depth)
-                                     : ceilDiv(depth, 2)) {}
+      : body(isWhole(rounding) ? "quantise_rows" : "round_rows"),
+        width(isWhole(rounding) ? bodies::quantised_row(depth)
+                                : ceilDiv(depth, 2)) {}
+
+private:
+  static bool isWhole(llvm::StringRef rounding) {
+    return rounding.ends_with("integer_");
+  }
 };
 
 /// Reads a tile of rows of x, through the linear's norm if it has one, or
@@ -100,7 +116,8 @@ readLinearInput(OpT op, mlir::Value weight, PhaseBuilder &phase, const View &x,
   const RoundedRows rows(rounding, depth);
   const int64_t stride = ceilDiv(rows.width, kPanel) * kPanel;
   phase.needsScratch(begin + tiles.size * stride * kBytes);
-  LinearInput rounded{phase.scratch(begin), phase.integer(stride)};
+  LinearInput rounded{phase.scratch(begin), phase.integer(stride),
+                      input->pointer, input->stride};
   phase.call(rows.body,
              {rounded.pointer, rounded.stride, input->pointer, input->stride,
               tiles.count(phase), phase.integer(depth)},

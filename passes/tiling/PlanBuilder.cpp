@@ -2,6 +2,8 @@
 
 #include "passes/tiling/PlanBuilder.h"
 
+#include "dialects/Event/LayerFormats.h"
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -558,8 +560,11 @@ event::ParameterOp PlanBuilder::parameter(StringRef name, Type element,
                                           event::WeightForm form,
                                           const WeightSources &sources,
                                           Location location) {
-  return builder.create<event::ParameterOp>(
+  auto made = builder.create<event::ParameterOp>(
       location, builder.getStringAttr(name), TypeAttr::get(element),
       builder.getI64IntegerAttr(layers), form, sources.parts,
       sources.firstLayer, sources.layerStep);
+  if (sources.layerFormats)
+    made->setAttr(event::kLayerFormats, sources.layerFormats);
+  return made;
 }

@@ -28,6 +28,7 @@ constexpr int64_t kAttentionBlock = 64;
 struct WeightSources {
   mlir::ArrayAttr parts;
   mlir::IntegerAttr firstLayer, layerStep;
+  mlir::ArrayAttr layerFormats;
 };
 
 class PlanBuilder;

@@ -2,6 +2,12 @@
 
 #include "passes/tiling/Tiler.h"
 
+#include "dialects/Model/LayerFormats.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
@@ -143,6 +149,25 @@ HeadParts::HeadParts(model::ParameterOp parameter) {
   shards = ArrayAttr::get(parameter.getContext(), ofRows);
 }
 
+/// Of each layer the formats of all parts, where all say theirs.
+static ArrayAttr formatsOfLayers(ValueRange weights, int64_t layers) {
+  SmallVector<std::set<std::string>> found(layers);
+  for (Value weight : weights)
+    for (model::ParameterOp part : partsOf(weight)) {
+      ArrayAttr formats = model::layerFormatsOf(part);
+      if (!formats || int64_t(formats.size()) != layers)
+        return {};
+      for (auto [layer, format] :
+           llvm::zip(found, formats.getAsRange<StringAttr>()))
+        layer.insert(format.str());
+    }
+  SmallVector<std::string> lists;
+  for (const std::set<std::string> &layer : found)
+    lists.push_back(llvm::join(layer, "|"));
+  SmallVector<StringRef> texts(lists.begin(), lists.end());
+  return Builder(weights.front().getContext()).getStrArrayAttr(texts);
+}
+
 WeightSources Tiler::sourcesOf(ValueRange weights) const {
   Builder builder(plan.context());
   SmallVector<Attribute> parts;
@@ -197,10 +222,11 @@ WeightSources Tiler::sourcesOf(ValueRange weights) const {
             cut.shards, cut.experts, part.getBlocksAttr());
       }
     }
-  WeightSources sources{builder.getArrayAttr(parts), {}, {}};
+  WeightSources sources{builder.getArrayAttr(parts), {}, {}, {}};
   if (model::StackOp op = stack) {
     sources.firstLayer = builder.getI64IntegerAttr(op.getFirstLayer());
     sources.layerStep = builder.getI64IntegerAttr(op.getLayersPerIteration());
+    sources.layerFormats = formatsOfLayers(weights, op.getRepeat());
   }
   return sources;
 }
@@ -214,6 +240,9 @@ DictionaryAttr Tiler::describe(ValueRange weights) const {
     entries.push_back(builder.getNamedAttr("first_layer", sources.firstLayer));
     entries.push_back(builder.getNamedAttr("layer_step", sources.layerStep));
   }
+  if (sources.layerFormats)
+    entries.push_back(
+        builder.getNamedAttr("layer_formats", sources.layerFormats));
   auto cut = weights.front().getDefiningOp<model::ParameterOp>();
   if (cut && cut.isOfSeveral() && cut.getShards() &&
       cut->getParentOfType<model::ProgramOp>().getTraining())

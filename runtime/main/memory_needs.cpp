@@ -21,7 +21,11 @@ MemoryNeeds memory_needs(const Metadata &metadata, uint32_t rank) {
     const nlohmann::json &entry = metadata.json.at("parameters").at(number++);
     if (parameter.is_elsewhere)
       continue;
-    const uint64_t bytes = parameter.form->layer_bytes() * parameter.layers;
+    uint64_t bytes = 0;
+    for (uint64_t layer = 0; layer < parameter.layers; ++layer) {
+      const auto own = parameter.form->of_layer(layer);
+      bytes += own ? own->layer_bytes() : parameter.form->layer_bytes();
+    }
     needs.weights += bytes;
     if (entry.at("kind") == "table")
       needs.tables += bytes;

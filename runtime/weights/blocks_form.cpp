@@ -2,7 +2,8 @@
 //
 // A file's blocks, each of one output, are taken apart and put side by side, 16
 // outputs in a panel (runtime/weight_blocks.h). No number changes, but a scale
-// that is F16 or BF16 becomes F32 where the panel's is.
+// that is F16 or BF16 becomes F32 where the panel's is. Layers that are not
+// quantised have panels of their numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 #include "runtime/weights/form.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/message.h"
+#include "runtime/weights/random.h"
 #include "runtime/weights/stored_blocks.h"
 
 #include <nlohmann/json.hpp>
@@ -196,6 +198,11 @@ void put(const StoredNumbers &from, uint64_t lane, int format,
   }
 }
 
+/// The type of a plain format's numbers.
+DataType plain_type(int format) {
+  return *parse_program_type(blocks::formats[format].name);
+}
+
 //===----------------------------------------------------------------------===//
 // Random numbers
 //===----------------------------------------------------------------------===//
@@ -236,7 +243,7 @@ constexpr RandomBlocks random_blocks(int format) {
       {4, 32, 0, false, 2.92f},
       {4, 64, 0, false, 0.52f},
       {4, 64, 0, false, 0.49f}};
-  static_assert(sizeof kinds / sizeof kinds[0] == blocks::format_count);
+  static_assert(sizeof kinds / sizeof kinds[0] == blocks::first_plain_format);
   return kinds[format];
 }
 
@@ -289,6 +296,7 @@ class BlocksForm : public WeightForm {
 public:
   explicit BlocksForm(const FormDescription &description);
 
+  std::shared_ptr<const WeightForm> of_layer(uint64_t layer) const override;
   uint64_t layer_bytes() const override { return units() * panel_bytes; }
   uint64_t units() const override { return panel_count(n, interleave); }
   void pack(const std::vector<StoredTensor> &tensors, uint64_t first,
@@ -300,15 +308,25 @@ public:
 private:
   std::vector<PanelSegment> segments(uint64_t panel) const;
   int format_of(const StoredTensor &tensor, const ParameterPart &part) const;
+  int format_of_panel(const std::vector<StoredTensor> &tensors,
+                      uint64_t panel) const;
   std::byte *begin_panel(std::byte *panel, int format) const;
-  void pack_panel(const std::vector<StoredTensor> &tensors, uint64_t panel,
-                  uint64_t begin, uint64_t end, std::byte *memory) const;
+  void pack_blocks(const std::vector<StoredTensor> &tensors, uint64_t panel,
+                   int format, uint64_t begin, uint64_t end,
+                   std::byte *place) const;
+  void fill_blocks(uint64_t panel, int format, std::span<const uint64_t> seeds,
+                   std::byte *place) const;
+  void fill_plain(uint64_t panel, DataType type,
+                  std::span<const uint64_t> seeds, std::byte *place) const;
 
   std::vector<ParameterPart> parts;
+  /// Of this layer, or of any.
   std::string formats;
   uint64_t k, n;
   bool interleave, is_mixed;
   uint64_t panel_bytes = 0;
+  /// Of each layer, where the program says it.
+  std::vector<std::string> layer_formats;
 };
 
 } // namespace
@@ -347,6 +365,28 @@ BlocksForm::BlocksForm(const FormDescription &description)
                      "outputs than its parts");
   panel_bytes = panel_lanes * static_cast<uint64_t>(blocks::bytes_of_output(
                                   formats, static_cast<int64_t>(k)));
+  layer_formats =
+      description.object.value("layer_formats", std::vector<std::string>());
+  if (layer_formats.empty())
+    return;
+  if (layer_formats.size() != description.layers || !is_mixed)
+    description.fail("has formats of other layers than it has");
+  for (const std::string &list : layer_formats)
+    if (!blocks::is_part_of_list(list, formats))
+      description.fail("has a layer of " + quote_name(list) +
+                       ", of which not all are among " + quote_name(formats));
+}
+
+std::shared_ptr<const WeightForm> BlocksForm::of_layer(uint64_t layer) const {
+  if (layer_formats.empty())
+    return nullptr;
+  auto own = std::make_shared<BlocksForm>(*this);
+  own->formats = layer_formats[layer];
+  own->panel_bytes =
+      panel_lanes * static_cast<uint64_t>(blocks::mixed_bytes_of_output(
+                        own->formats, static_cast<int64_t>(k)));
+  own->layer_formats.clear();
+  return own;
 }
 
 std::vector<PanelSegment> BlocksForm::segments(uint64_t panel) const {
@@ -358,7 +398,7 @@ int BlocksForm::format_of(const StoredTensor &tensor,
                           const ParameterPart &part) const {
   const DataType type = tensor.tensor->type;
   const char *name = panel_format(type);
-  if (name && tensor.tensor->is_flipped != part.transposed)
+  if (is_quantised(type) && tensor.tensor->is_flipped != part.transposed)
     throw Error(tensor.file->path().string() + ": tensor " +
                 quote_name(tensor.name) +
                 " has the outputs of its blocks side by side");
@@ -372,7 +412,23 @@ int BlocksForm::format_of(const StoredTensor &tensor,
               "; compile it from this file");
 }
 
-/// The first block of a panel.
+/// The one format of a panel's outputs; any of one that has none.
+int BlocksForm::format_of_panel(const std::vector<StoredTensor> &tensors,
+                                uint64_t panel) const {
+  int found = -1;
+  for (const PanelSegment &segment : segments(panel)) {
+    const StoredTensor &source = tensors[segment.part];
+    const int format = format_of(source, parts[segment.part]);
+    if (found >= 0 && format != found)
+      throw Error(source.file->path().string() + ": tensor " +
+                  quote_name(source.name) +
+                  " shares 16 outputs with one of another format");
+    found = format;
+  }
+  return std::max(found, 0);
+}
+
+/// What a panel has behind its head.
 std::byte *BlocksForm::begin_panel(std::byte *panel, int format) const {
   if (!is_mixed)
     return panel;
@@ -384,6 +440,9 @@ std::byte *BlocksForm::begin_panel(std::byte *panel, int format) const {
 
 void BlocksForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
                       uint64_t last, std::byte *layer) const {
+  PanelLayout plain{{}, k, interleave, DataType::F32};
+  for (size_t i = 0; i < tensors.size(); ++i)
+    plain.parts.push_back(panel_part(parts[i], *tensors[i].tensor));
   // Where outputs lie side by side, a line of memory has those of several
   // panels.
   const bool in_columns =
@@ -393,34 +452,34 @@ void BlocksForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
   const uint64_t step =
       in_columns ? static_cast<uint64_t>(blocks::block_inputs(formats)) : k;
   for (uint64_t input = 0; input < k; input += step)
-    for (uint64_t panel = first; panel < last; ++panel)
-      pack_panel(tensors, panel, input, std::min(k, input + step),
-                 layer + panel * panel_bytes);
+    for (uint64_t panel = first; panel < last; ++panel) {
+      const int format = format_of_panel(tensors, panel);
+      std::byte *place = begin_panel(layer + panel * panel_bytes, format);
+      if (!blocks::formats[format].is_plain) {
+        pack_blocks(tensors, panel, format, input, std::min(k, input + step),
+                    place);
+      } else if (input == 0) {
+        plain.type = plain_type(format);
+        pack_panel(plain, panel, place);
+      }
+    }
 }
 
 /// Blocks of the inputs [begin, end) of a panel.
-void BlocksForm::pack_panel(const std::vector<StoredTensor> &tensors,
-                            uint64_t panel, uint64_t begin, uint64_t end,
-                            std::byte *memory) const {
-  int panel_format = -1;
+void BlocksForm::pack_blocks(const std::vector<StoredTensor> &tensors,
+                             uint64_t panel, int format, uint64_t begin,
+                             uint64_t end, std::byte *place) const {
+  const uint64_t inputs = blocks::formats[format].inputs,
+                 block_bytes = panel_lanes * blocks::formats[format].bytes;
+  StoredNumbers numbers;
   for (const PanelSegment &segment : segments(panel)) {
     const ParameterPart &part = parts[segment.part];
     const StoredTensor &source = tensors[segment.part];
     const Tensor &tensor = *source.tensor;
-    const int format = format_of(source, part);
-    if (panel_format >= 0 && format != panel_format)
-      throw Error(source.file->path().string() + ": tensor " +
-                  quote_name(source.name) +
-                  " shares 16 outputs with one of another format");
-    panel_format = format;
-    std::byte *place = begin_panel(memory, format);
-    const uint64_t inputs = blocks::formats[format].inputs,
-                   block_bytes = panel_lanes * blocks::formats[format].bytes;
     const uint64_t lanes = std::min(
         segment.count, part.own_outputs.count -
                            std::min(part.own_outputs.count, segment.output));
     const uint64_t last = std::min(end, part.own_inputs.count);
-    StoredNumbers numbers;
     for (uint64_t i = 0; i < lanes; ++i) {
       const uint64_t output = paired_row(
           part.blocks.stored(part.own_outputs.begin + segment.output + i),
@@ -437,8 +496,44 @@ void BlocksForm::pack_panel(const std::vector<StoredTensor> &tensors,
       }
     }
   }
-  if (panel_format < 0)
-    begin_panel(memory, 0);
+}
+
+void BlocksForm::fill_blocks(uint64_t panel, int format,
+                             std::span<const uint64_t> seeds,
+                             std::byte *place) const {
+  const uint64_t inputs = blocks::formats[format].inputs,
+                 block_bytes = panel_lanes * blocks::formats[format].bytes;
+  StoredNumbers numbers;
+  for (const PanelSegment &segment : segments(panel))
+    for (uint64_t i = 0; i < segment.count; ++i) {
+      const uint64_t seed =
+          mix(seeds[segment.part] + parts[segment.part].own_outputs.begin +
+              segment.output + i);
+      for (uint64_t input = 0; input < k; input += inputs) {
+        fill(numbers, format, k, mix(seed + input));
+        put(numbers, segment.lane + i, format,
+            place + input / inputs * block_bytes);
+      }
+    }
+}
+
+void BlocksForm::fill_plain(uint64_t panel, DataType type,
+                            std::span<const uint64_t> seeds,
+                            std::byte *place) const {
+  RandomSeeds lanes = {};
+  uint64_t used = 0;
+  for (const PanelSegment &segment : segments(panel)) {
+    used += segment.count;
+    for (uint64_t i = 0; i < segment.count; ++i)
+      lanes[segment.lane + i] =
+          mix(seeds[segment.part] + parts[segment.part].own_outputs.begin +
+              segment.output + i);
+  }
+  fill_random(type, place, panel_lanes * k, 0,
+              1 / std::sqrt(static_cast<float>(k)), lanes);
+  for (uint64_t line = 0; line < k && used < panel_lanes; ++line)
+    std::memset(place + (line * panel_lanes + used) * bytes_of(type), 0,
+                (panel_lanes - used) * bytes_of(type));
 }
 
 void BlocksForm::fill_randomly(uint64_t first, uint64_t last,
@@ -446,24 +541,14 @@ void BlocksForm::fill_randomly(uint64_t first, uint64_t last,
                                std::byte *layer) const {
   const std::vector<const blocks::Format *> listed =
       blocks::listed_formats(formats);
-  StoredNumbers numbers;
   for (uint64_t panel = first; panel < last; ++panel) {
     const int format =
         static_cast<int>(listed[panel % listed.size()] - blocks::formats);
     std::byte *place = begin_panel(layer + panel * panel_bytes, format);
-    const uint64_t inputs = blocks::formats[format].inputs,
-                   block_bytes = panel_lanes * blocks::formats[format].bytes;
-    for (const PanelSegment &segment : segments(panel))
-      for (uint64_t i = 0; i < segment.count; ++i) {
-        const uint64_t seed =
-            mix(seeds[segment.part] + parts[segment.part].own_outputs.begin +
-                segment.output + i);
-        for (uint64_t input = 0; input < k; input += inputs) {
-          fill(numbers, format, k, mix(seed + input));
-          put(numbers, segment.lane + i, format,
-              place + input / inputs * block_bytes);
-        }
-      }
+    if (blocks::formats[format].is_plain)
+      fill_plain(panel, plain_type(format), seeds, place);
+    else
+      fill_blocks(panel, format, seeds, place);
   }
 }
 

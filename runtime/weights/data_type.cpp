@@ -146,6 +146,12 @@ const char *panel_format(DataType type) {
     return "nf4";
   case DataType::FP4:
     return "fp4";
+  case DataType::F16:
+    return "f16";
+  case DataType::BF16:
+    return "bf16";
+  case DataType::F32:
+    return "f32";
   default:
     return nullptr;
   }

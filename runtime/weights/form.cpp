@@ -59,4 +59,19 @@ std::vector<std::string> ParameterPart::names(uint64_t layer) const {
   return names_in_layer(sources, layer);
 }
 
+PanelPart panel_part(const ParameterPart &part, const Tensor &tensor) {
+  return {tensor.data,
+          tensor.type,
+          part.outputs(),
+          part.stored_outputs(),
+          part.transposed != tensor.is_flipped,
+          part.blocks,
+          part.plus - tensor.added,
+          tensor.paired_rows,
+          PanelCut{part.own_outputs.begin, part.own_outputs.count,
+                   part.own_inputs.begin, part.own_inputs.count,
+                   part.all_inputs()},
+          is_quantised(tensor.type) ? &tensor : nullptr};
+}
+
 } // namespace baton

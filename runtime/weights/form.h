@@ -65,6 +65,9 @@ outputs_of(const std::vector<ParameterPart> &parts) {
   return outputs;
 }
 
+/// A part as panels are packed of it.
+PanelPart panel_part(const ParameterPart &part, const Tensor &tensor);
+
 /// What a description says of a parameter, whatever its form.
 struct FormDescription {
   const std::string &name;
@@ -94,6 +97,11 @@ public:
 
   virtual ~WeightForm() = default;
 
+  /// The form of one of the parameter's layers, where they differ; null where
+  /// all have this one.
+  virtual std::shared_ptr<const WeightForm> of_layer(uint64_t /*layer*/) const {
+    return nullptr;
+  }
   /// Bytes of one layer as the program reads it, padding included.
   virtual uint64_t layer_bytes() const = 0;
   /// Pieces of a layer, of equal size, that can be made by themselves.

@@ -43,7 +43,7 @@ void write_slots(const std::vector<ParameterSlot> &slots,
     while (end < jobs.size() && jobs[end].slot == jobs[begin].slot)
       ++end;
     const ParameterSlot &slot = slots[jobs[begin].slot];
-    const uint64_t unit = slot.bytes() / slot.parameter->form->units();
+    const uint64_t unit = slot.bytes() / slot.form().units();
     parallel_for(end - begin, threads, [&](size_t i) {
       const PackingJob &job = jobs[begin + i];
       make_piece(slot, job, seed, room.data());

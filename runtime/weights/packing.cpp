@@ -103,26 +103,39 @@ void add_constant(const PanelPart &part, const PanelSegment &segment,
 }
 
 template <typename Element>
-void pack(const PanelLayout &layout, uint64_t first, uint64_t last,
-          Element *destination) {
+void pack(const PanelLayout &layout, const std::vector<uint64_t> &outputs,
+          uint64_t panel, Element *target) {
+  for (const PanelSegment &segment :
+       panel_segments(outputs, layout.interleave, panel)) {
+    const PanelPart &part = layout.parts[segment.part];
+    pack_segment(part, segment, layout.k,
+                 conversion(is_quantised(part.type) ? DataType::F32 : part.type,
+                            layout.type),
+                 target);
+    if constexpr (sizeof(Element) == sizeof(float))
+      add_constant<float>(part, segment, layout.k, target);
+    if constexpr (sizeof(Element) == sizeof(double))
+      add_constant<double>(part, segment, layout.k, target);
+  }
+}
+
+std::vector<uint64_t> outputs_of(const PanelLayout &layout) {
   std::vector<uint64_t> outputs;
   for (const PanelPart &part : layout.parts)
     outputs.push_back(part.outputs);
-  for (uint64_t panel = first; panel < last; ++panel)
-    for (const PanelSegment &segment :
-         panel_segments(outputs, layout.interleave, panel)) {
-      const PanelPart &part = layout.parts[segment.part];
-      Element *target = destination + panel * panel_lanes * layout.k;
-      pack_segment(
-          part, segment, layout.k,
-          conversion(is_quantised(part.type) ? DataType::F32 : part.type,
-                     layout.type),
-          target);
-      if constexpr (sizeof(Element) == sizeof(float))
-        add_constant<float>(part, segment, layout.k, target);
-      if constexpr (sizeof(Element) == sizeof(double))
-        add_constant<double>(part, segment, layout.k, target);
-    }
+  return outputs;
+}
+
+void pack(const PanelLayout &layout, const std::vector<uint64_t> &outputs,
+          uint64_t panel, std::byte *place) {
+  switch (bytes_of(layout.type)) {
+  case 8:
+    return pack(layout, outputs, panel, reinterpret_cast<uint64_t *>(place));
+  case 4:
+    return pack(layout, outputs, panel, reinterpret_cast<uint32_t *>(place));
+  default:
+    return pack(layout, outputs, panel, reinterpret_cast<uint16_t *>(place));
+  }
 }
 
 } // namespace
@@ -162,12 +175,14 @@ std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,
 
 void pack_panels(const PanelLayout &layout, uint64_t first, uint64_t last,
                  std::byte *destination) {
-  if (bytes_of(layout.type) == 8)
-    pack(layout, first, last, reinterpret_cast<uint64_t *>(destination));
-  else if (bytes_of(layout.type) == 4)
-    pack(layout, first, last, reinterpret_cast<uint32_t *>(destination));
-  else
-    pack(layout, first, last, reinterpret_cast<uint16_t *>(destination));
+  const std::vector<uint64_t> outputs = outputs_of(layout);
+  const uint64_t bytes = panel_lanes * layout.k * bytes_of(layout.type);
+  for (uint64_t panel = first; panel < last; ++panel)
+    pack(layout, outputs, panel, destination + panel * bytes);
+}
+
+void pack_panel(const PanelLayout &layout, uint64_t panel, std::byte *place) {
+  pack(layout, outputs_of(layout), panel, place);
 }
 
 } // namespace baton

@@ -116,6 +116,9 @@ std::vector<PanelSegment> panel_segments(const std::vector<uint64_t> &outputs,
 void pack_panels(const PanelLayout &layout, uint64_t first, uint64_t last,
                  std::byte *destination);
 
+/// Writes one of them to where it shall lie.
+void pack_panel(const PanelLayout &layout, uint64_t panel, std::byte *place);
+
 } // namespace baton
 
 #endif // BATON_RUNTIME_WEIGHTS_PACKING_H

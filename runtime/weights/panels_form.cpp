@@ -88,18 +88,8 @@ void PanelsForm::check(const FormDescription &description) const {
 void PanelsForm::pack(const std::vector<StoredTensor> &tensors, uint64_t first,
                       uint64_t last, std::byte *layer) const {
   PanelLayout layout{{}, k, interleave, type};
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const ParameterPart &part = parts[i];
-    const Tensor &tensor = *tensors[i].tensor;
-    layout.parts.push_back(
-        {tensor.data, tensor.type, part.outputs(), part.stored_outputs(),
-         part.transposed != tensor.is_flipped, part.blocks,
-         part.plus - tensor.added, tensor.paired_rows,
-         PanelCut{part.own_outputs.begin, part.own_outputs.count,
-                  part.own_inputs.begin, part.own_inputs.count,
-                  part.all_inputs()},
-         is_quantised(tensor.type) ? &tensor : nullptr});
-  }
+  for (size_t i = 0; i < tensors.size(); ++i)
+    layout.parts.push_back(panel_part(parts[i], *tensors[i].tensor));
   pack_panels(layout, first, last, layer);
 }
 

@@ -40,6 +40,7 @@ make_slots(const std::vector<ParameterDescription> &parameters,
       ParameterSlot slot{
           &parameter, parameter.first_layer + layer * parameter.layer_step, {}};
       slot.elsewhere = parameter.is_elsewhere;
+      slot.own_form = parameter.form->of_layer(layer);
       if (slot.elsewhere) {
         slots.push_back(std::move(slot));
         continue;
@@ -60,7 +61,7 @@ uint64_t assign_offsets(std::vector<ParameterSlot> &slots) {
   for (ParameterSlot &slot : slots) {
     if (!slot.in_region())
       continue;
-    uint64_t bytes = slot.parameter->form->layer_bytes();
+    uint64_t bytes = slot.bytes();
     uint64_t alignment = bytes >= slot_bytes_on_page ? page_bytes : line;
     uint64_t start = end ? end + slot_gap : 0;
     slot.offset = (start + alignment - 1) / alignment * alignment;
@@ -77,7 +78,7 @@ std::vector<PackingJob> make_jobs(const std::vector<ParameterSlot> &slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!slots[i].in_region())
       continue;
-    const WeightForm &form = *slots[i].parameter->form;
+    const WeightForm &form = slots[i].form();
     uint64_t units = form.units();
     uint64_t step =
         std::max<uint64_t>(1, job_bytes / (form.layer_bytes() / units));
@@ -100,7 +101,7 @@ static std::vector<uint64_t> random_seeds(const ParameterSlot &slot,
 
 void make_piece(const ParameterSlot &slot, const PackingJob &job,
                 std::optional<uint64_t> seed, std::byte *layer) {
-  const WeightForm &form = *slot.parameter->form;
+  const WeightForm &form = slot.form();
   if (seed)
     form.fill_randomly(job.first, job.last, random_seeds(slot, *seed), layer);
   else

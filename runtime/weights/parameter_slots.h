@@ -31,7 +31,12 @@ struct ParameterSlot {
   bool elsewhere = false;
 
   bool in_region() const { return !in_place && !elsewhere; }
-  uint64_t bytes() const { return parameter->form->layer_bytes(); }
+  /// The layer's own form, where layers differ.
+  std::shared_ptr<const WeightForm> own_form = {};
+  const WeightForm &form() const {
+    return own_form ? *own_form : *parameter->form;
+  }
+  uint64_t bytes() const { return form().layer_bytes(); }
   /// In the region, unless in place.
   uint64_t offset = 0;
 };

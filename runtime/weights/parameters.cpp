@@ -215,10 +215,12 @@ WeightNeeds weight_needs(const nlohmann::json &description,
   WeightNeeds needs;
   size_t slot = 0;
   for (const ParameterDescription &parameter : parameters) {
-    const uint64_t bytes = parameter.form->layer_bytes();
     auto use = moves.find(parameter.name);
-    const bool can_move = use != moves.end() && bytes >= slot_bytes_on_page;
     for (uint64_t layer = 0; layer < parameter.layers; ++layer, ++slot) {
+      const auto own = parameter.form->of_layer(layer);
+      const uint64_t bytes =
+          own ? own->layer_bytes() : parameter.form->layer_bytes();
+      const bool can_move = use != moves.end() && bytes >= slot_bytes_on_page;
       if (!can_move) {
         needs.fixed += bytes < slot_bytes_on_page
                            ? bytes + 2 * slot_gap

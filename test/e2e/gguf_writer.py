@@ -7,7 +7,8 @@ import struct
 TYPES = {"F32": (0, 1, 4, []), "F16": (1, 1, 2, []), "Q4_0": (2, 32, 18, [0]), "Q4_1": (3, 32, 20, [0, 2]),
          "Q5_0": (6, 32, 22, [0]), "Q5_1": (7, 32, 24, [0, 2]), "Q8_0": (8, 32, 34, [0]),
          "Q2_K": (10, 256, 84, [80, 82]), "Q3_K": (11, 256, 110, [108]), "Q4_K": (12, 256, 144, [0, 2]),
-         "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208]), "IQ4_NL": (20, 32, 18, [0])}
+         "Q5_K": (13, 256, 176, [0, 2]), "Q6_K": (14, 256, 210, [208]), "IQ4_NL": (20, 32, 18, [0]),
+         "BF16": (30, 1, 2, [])}
 # What scales make weights of about 0.05: numbers reach 15, or 127, and units 63.
 SCALES = {"Q8_0": 6e-4, "Q4_0": 8e-3, "Q4_1": 8e-3, "Q5_0": 4e-3, "Q5_1": 4e-3, "Q2_K": 5e-3, "Q3_K": 1.2e-3,
           "Q4_K": 2e-4, "Q5_K": 1e-4, "Q6_K": 4e-5, "IQ4_NL": 6e-4}
@@ -36,10 +37,12 @@ class Writer:
         count = 1
         for extent in shape:
             count *= extent
-        if kind in ("F32", "F16"):
+        if kind in ("F32", "F16", "BF16"):
             mean, spread = (1.0, 0.1) if len(shape) == 1 else (0.0, 0.05)
-            form = "<f" if kind == "F32" else "<e"
-            data = b"".join(struct.pack(form, self.random.gauss(mean, spread)) for _ in range(count))
+            form = "<e" if kind == "F16" else "<f"
+            # BF16 is the upper half of an F32.
+            first = 2 if kind == "BF16" else 0
+            data = b"".join(struct.pack(form, self.random.gauss(mean, spread))[first:] for _ in range(count))
         else:
             data = bytearray(self.random.randbytes(count // elements * size))
             for block in range(0, len(data), size):

@@ -32,10 +32,11 @@ def mixed(layer, name):
         return "Q8_0" if layer == 1 else "Q5_0"
     if name == "ffn_down":
         return "Q6_K" if layer == 0 else "Q4_K"
-    # Of layers that are quantised in part numbers in F32 are made.
-    if name == "attn_output":
-        return "F16" if layer == 0 else "Q8_0"
-    return "Q4_K"
+    # Some tensors are not quantised, as in files that people tune by hand.
+    plain = {("attn_output", 0): "F16", ("ffn_up", 2): "BF16", ("attn_k", 1): "F32"}
+    if (name, layer) in plain:
+        return plain[name, layer]
+    return "Q8_0" if name == "attn_output" else "Q4_K"
 
 
 def experts(layer, name):
@@ -45,8 +46,8 @@ def experts(layer, name):
     if name == "ffn_up_exps":
         return "Q6_K" if layer == 0 else "Q4_K"
     if name == "ffn_down_exps":
-        return "Q8_0" if layer == 2 else "Q4_0"
-    return "Q4_K"
+        return ("Q4_0", "F16", "Q8_0")[layer]
+    return "BF16" if (name, layer) == ("ffn_gate_exps", 1) else "Q4_K"
 
 
 def same(kind):
@@ -123,17 +124,37 @@ def test(folder):
         check_words(folder)
 
 
+# Bytes of 256 numbers in memory, in the formats of mixed().
+ROOM = {"Q4_K": 148, "Q5_0": 176, "Q6_K": 210, "Q8_0": 272, "F16": 512, "BF16": 512, "F32": 1024}
+
+
+def check_memory(found):
+    """A layer takes the room of its own formats, whatever other layers have."""
+    shapes = {"attn_q": (256, 256), "attn_k": (128, 256), "attn_v": (128, 256), "attn_output": (256, 256),
+              "ffn_gate": (512, 256), "ffn_up": (512, 256), "ffn_down": (256, 512)}
+    # Vectors of norms, frequencies, the table, and the head, which has panels of its own.
+    expected = 7 * 256 * 4 + 32 * 4 + 2 * 96 * ROOM["Q6_K"]
+    for name, (outputs, inputs) in shapes.items():
+        kinds = [mixed(layer, name) for layer in range(3)]
+        head = 4 * outputs if len(set(kinds)) > 1 else 0
+        expected += sum(head + outputs * inputs // 256 * ROOM[kind] for kind in kinds)
+    expect(found == expected, f"info says that weights take {found} bytes, not {expected}")
+
+
 def check_words(folder):
     """What plans and `info` say, and what is refused."""
     model = os.path.join(folder, "mixed.gguf")
     # What the file's types are is part of the plan.
     text = run([arguments.batonc, model, "--emit=model"]).stdout
-    for kind in ('"q4_k"', '"q8_0|q5_0"', '"q4_k|q6_k"', '"q6_k"'):
+    for kind in ('"q4_k"', '"q8_0|q5_0"', '"q4_k|q6_k"', '"q6_k"', '"q8_0|f16"', '"q4_k|bf16"', '"q4_k|f32"'):
         expect(f"!model.quantized<{kind}>" in text, f"no parameter is {kind}")
+    for layers in ('["q5_0", "q8_0", "q5_0"]', '["f16", "q8_0", "q8_0"]', '["q4_k", "f32", "q4_k"]'):
+        expect(f"model.layer_formats = {layers}" in text, f"no parameter's layers are {layers}")
     info = json.loads(run([os.path.join(folder, "mixed"), "info", "--json"]).stdout)
-    stored = "q4_k, q8_0|q5_0, f32, q4_k|q6_k, q6_k"
+    stored = "q4_k, q8_0|q5_0, q8_0|f16, q4_k|bf16, q4_k|f32, q4_k|q6_k, q6_k"
     expect(sorted(info["model"]["dtype"].split(", ")) == sorted(stored.split(", ")),
            f"info says of weights {info['model']['dtype']}")
+    check_memory(info["memory"]["weights"])
     info = json.loads(run([os.path.join(folder, "mixed-int8"), "info", "--json"]).stdout)
     expect(info["model"]["activations"] == "int8", f"info says of inputs {info['model']}")
     result = run([arguments.batonc, os.path.join(ROOT, "test/golden/llama-gqa"), "--activations=int8",

@@ -17,14 +17,15 @@ from programs import Program, expect, main, run
 
 TOKENS = [1, 17, 5, 80, 33, 2, 90, 41, 7]
 # Of each method: cases with programs of their own. All are read.
-COMPILED = ["gptq", "awq-64", "packed", "mixed", "fp8", "nvfp4", "mxfp4", "nf4", "bnb-int8"]
+COMPILED = ["gptq", "awq-64", "packed", "mixed", "partial", "fp8", "nvfp4", "mxfp4", "nf4", "bnb-int8"]
 TARGETS = {"cpu": [], "cuda": ["--target=cuda:emulated", "--batch-invariant"], "batch": ["--max-batch=3"], "ranks": ["--mesh=tp=2"]}
 # What cases are compiled for besides CPUs; with --all each is compiled for CUDA. Of single
 # formats the library's tests judge its bodies.
-MORE_TARGETS = {"gptq": ["cuda", "batch"], "packed": ["ranks"], "mxfp4": ["ranks"], "mixed": ["cuda"], "nf4": ["cuda"]}
+MORE_TARGETS = {"gptq": ["cuda", "batch"], "packed": ["ranks"], "mxfp4": ["ranks"], "mixed": ["cuda"],
+                "partial": ["cuda", "batch", "ranks"], "nf4": ["cuda"]}
 
 # Without --more, cases with programs of their own.
-FEW = ("mixed", "nf4")
+FEW = ("mixed", "partial", "nf4")
 
 
 def logits(arguments, program, model, name):

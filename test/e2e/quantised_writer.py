@@ -153,6 +153,16 @@ def mixed(rng, outputs, inputs):
     return fp8(rng, outputs, inputs, (1, inputs), dtype="BF16")
 
 
+def partial(rng, outputs, inputs):
+    """Linears that are quantised, and some that stayed as they were."""
+    if rng.random() < 0.5:
+        return packed(rng, outputs, inputs, 32, zeros=(0, 16))
+    layer = Layer()
+    data, layer.weights = floats("BF16", [rng.gauss(0, 0.05) for _ in range(outputs * inputs)])
+    layer.add("weight", "BF16", [outputs, inputs], data)
+    return layer
+
+
 def nibbles(codes, high_first=False):
     pairs = zip(codes[::2], codes[1::2])
     return bytes(a << 4 | b if high_first else a | b << 4 for a, b in pairs)
@@ -259,6 +269,7 @@ CASES = {
     "fp8-block": (compressed("float-quantized", num_bits=8, strategy="block", block_structure=[128, 128]), "fp8_g64",
                   lambda *shape: fp8(*shape, (128, 128))),
     "mixed": (compressed("mixed-precision", num_bits=8), "int4_g32|fp8_g64", mixed),
+    "partial": (compressed("pack-quantized", num_bits=4, group_size=32), "int4_g32|bf16", partial),
     "fp8": ({"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}, "fp8_g64",
             lambda *shape: fp8(*shape, (128, 128), name="weight_scale_inv")),
     "nvfp4": (compressed("nvfp4-pack-quantized", num_bits=4, group_size=16), "nvfp4", nvfp4),

@@ -19,7 +19,8 @@ double plan::weight_bytes(const std::string &type) {
     return double(format->bytes) / format->inputs;
   std::string names = "f32, bf16, f16";
   for (const blocks::Format &format : blocks::formats)
-    names += ", " + std::string(format.name);
+    if (!format.is_plain)
+      names += ", " + std::string(format.name);
   throw Error("there is no type of weights '" + type + "'; there are " + names);
 }
 

@@ -704,13 +704,34 @@ BATON_INLINE const Real *unpack(Real *buffer, const Quantised<Block> *weights,
   return buffer;
 }
 
+/// Behind a panel's head: what pointers to a format's weights point to.
+template <typename Format> struct Stored {
+  typedef Quantised<Format> Weight;
+};
+template <> struct Stored<blocks::F16> {
+  typedef Float16 Weight;
+};
+template <> struct Stored<blocks::BF16> {
+  typedef BFloat16 Weight;
+};
+template <> struct Stored<blocks::F32> {
+  typedef Float32 Weight;
+};
+
+/// Rows of x, by the distance of two.
+struct Rows {
+  const Real *x;
+  int64_t stride;
+};
+
 /// A linear whose panels say which format they have. Neighbours of one format
-/// are one call of what task_of<Block>() is, which takes bytes between panels
-/// behind these; null where no panel has that format.
+/// are one call of what task_of<Format>() is, which takes bytes between panels
+/// behind these; null where no panel has that format. Rows are `exact` where
+/// weights are numbers that nobody has quantised.
 template <typename TaskOf>
 BATON_INLINE void
-linear_of_runs(TaskOf task_of, Real *out, int64_t out_stride, const Real *x,
-               int64_t x_stride, const int8_t *panels, const Real *bias,
+linear_of_runs(TaskOf task_of, Real *out, int64_t out_stride, Rows rows_of_x,
+               Rows exact, const int8_t *panels, const Real *bias,
                const Real *residual, int64_t residual_stride, int64_t rows,
                int64_t k, int64_t columns, int32_t activation) {
   auto head_of = [&](int64_t panel, int64_t stride) BATON_INLINE_LAMBDA {
@@ -728,16 +749,18 @@ linear_of_runs(TaskOf task_of, Real *out, int64_t out_stride, const Real *x,
     const int64_t column = first * lanes;
     decltype(task_of.template operator()<blocks::Q8_0>()) task = nullptr;
     switch (format) {
-#define BATON_TASK_OF_FORMAT(NAME, BLOCK)                                      \
+#define BATON_TASK_OF_FORMAT(NAME, FORMAT)                                     \
   case blocks::NAME:                                                           \
-    task = task_of.template operator()<blocks::BLOCK>();                       \
+    task = task_of.template operator()<blocks::FORMAT>();                      \
     break;
       BATON_FOR_EACH_BLOCK(BATON_TASK_OF_FORMAT)
+      BATON_FOR_EACH_PLAIN_FORMAT(BATON_TASK_OF_FORMAT)
 #undef BATON_TASK_OF_FORMAT
     }
     if (!task)
       __builtin_trap();
-    task(out + column, out_stride, x, x_stride,
+    const Rows read = blocks::is_plain(format) ? exact : rows_of_x;
+    task(out + column, out_stride, read.x, read.stride,
          reinterpret_cast<const uint8_t *>(panels) + first * stride +
              sizeof(blocks::MixedHead),
          stride, bias ? bias + column : nullptr,

@@ -10,7 +10,7 @@
 
 #include "codegen/cpu/library/byte_blocks.h"
 #include "codegen/cpu/library/library.h"
-#include "codegen/cpu/library/linear_end.h"
+#include "codegen/cpu/library/linear_rows.h"
 
 using namespace baton::cpu;
 
@@ -385,13 +385,31 @@ BATON_TASK void baton_task_integer_linear_mixed(
     int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,
     int32_t activation) {
   linear_of_runs(
-      []<typename Block>() BATON_INLINE_LAMBDA {
+      []<typename Format>() BATON_INLINE_LAMBDA {
         // The compiler refuses others where inputs are whole numbers.
-        if constexpr (blocks::IsInteger<Block>::value)
-          return &integer_linear_of_format<Block>;
+        if constexpr (blocks::IsInteger<Format>::value)
+          return &integer_linear_of_format<Format>;
         else
           return decltype(&integer_linear_of_format<blocks::Q8_0>)(nullptr);
       },
-      out, out_stride, x, x_stride, panels, bias, residual, residual_stride,
-      rows, k, columns, activation);
+      out, out_stride, Rows{x, x_stride}, Rows{x, x_stride}, panels, bias,
+      residual, residual_stride, rows, k, columns, activation);
+}
+
+BATON_TASK void baton_task_partly_integer_linear_mixed(
+    Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
+    const Real *exact, int64_t exact_stride, const int8_t *panels,
+    const Real *bias, const Real *residual, int64_t residual_stride,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation) {
+  linear_of_runs(
+      []<typename Format>() BATON_INLINE_LAMBDA {
+        if constexpr (blocks::IsInteger<Format>::value)
+          return &integer_linear_of_format<Format>;
+        else if constexpr (blocks::IsPlain<Format>::value)
+          return &linear_of_format<Format>;
+        else
+          return decltype(&integer_linear_of_format<blocks::Q8_0>)(nullptr);
+      },
+      out, out_stride, Rows{x, x_stride}, Rows{exact, exact_stride}, panels,
+      bias, residual, residual_stride, rows, k, columns, activation);
 }

@@ -54,23 +54,6 @@ BATON_TASK void baton_task_linear_f16(Real *out, int64_t out_stride,
 BATON_FOR_EACH_BLOCK(BATON_LINEAR_OF_BLOCKS)
 #undef BATON_LINEAR_OF_BLOCKS
 
-namespace {
-
-/// Panels of one format, for those that have several: the layers of a stack
-/// share their code, and a call is not worth a copy of each format's.
-template <typename Block>
-__attribute__((noinline)) void
-linear_of_format(Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
-                 const uint8_t *panels, int64_t panel_stride, const Real *bias,
-                 const Real *residual, int64_t residual_stride, int64_t rows,
-                 int64_t k, int64_t columns, int32_t activation) {
-  linear(out, out_stride, x, x_stride,
-         reinterpret_cast<const Quantised<Block> *>(panels), bias, residual,
-         residual_stride, rows, k, columns, activation, panel_stride);
-}
-
-} // namespace
-
 BATON_TASK void baton_task_linear_mixed(Real *out, int64_t out_stride,
                                         const Real *x, int64_t x_stride,
                                         const int8_t *panels, const Real *bias,
@@ -78,8 +61,8 @@ BATON_TASK void baton_task_linear_mixed(Real *out, int64_t out_stride,
                                         int64_t residual_stride, int64_t rows,
                                         int64_t k, int64_t columns,
                                         int32_t activation) {
-  linear_of_runs([]<typename Block>()
-                     BATON_INLINE_LAMBDA { return &linear_of_format<Block>; },
-                 out, out_stride, x, x_stride, panels, bias, residual,
-                 residual_stride, rows, k, columns, activation);
+  linear_of_runs([]<typename Format>()
+                     BATON_INLINE_LAMBDA { return &linear_of_format<Format>; },
+                 out, out_stride, Rows{x, x_stride}, Rows{x, x_stride}, panels,
+                 bias, residual, residual_stride, rows, k, columns, activation);
 }

@@ -11,8 +11,8 @@
 #ifndef BATON_CODEGEN_CPU_LIBRARY_LINEAR_ROWS_H
 #define BATON_CODEGEN_CPU_LIBRARY_LINEAR_ROWS_H
 
+#include "codegen/cpu/library/blocks.h"
 #include "codegen/cpu/library/linear_end.h"
-#include "codegen/cpu/library/microkernel.h"
 
 namespace baton::cpu {
 
@@ -95,6 +95,21 @@ BATON_INLINE void linear(Real *out, int64_t out_stride, const Real *x,
                          int64_t columns, int32_t activation) {
   linear(out, out_stride, x, x_stride, panels, bias, residual, residual_stride,
          rows, k, columns, activation, PanelSize<Weight>::of(k));
+}
+
+/// Panels of one format, for those that have several, `panel_stride` bytes from
+/// one to the next: the layers of a stack share their code, and a call is not
+/// worth a copy of each format's.
+template <typename Format>
+__attribute__((noinline)) void
+linear_of_format(Real *out, int64_t out_stride, const Real *x, int64_t x_stride,
+                 const uint8_t *panels, int64_t panel_stride, const Real *bias,
+                 const Real *residual, int64_t residual_stride, int64_t rows,
+                 int64_t k, int64_t columns, int32_t activation) {
+  typedef typename Stored<Format>::Weight Weight;
+  linear(out, out_stride, x, x_stride, reinterpret_cast<const Weight *>(panels),
+         bias, residual, residual_stride, rows, k, columns, activation,
+         panel_stride / static_cast<int64_t>(sizeof(Weight)));
 }
 
 } // namespace baton::cpu

@@ -28,12 +28,12 @@ struct MixedPanel {
   int8_t byte;
 };
 
-template <typename Block>
+template <typename Format>
 __attribute__((noinline)) void unpack_format(Real *buffer,
                                              const MixedPanel *panel,
                                              int64_t begin, int64_t count) {
   unpack_inputs(buffer,
-                reinterpret_cast<const Quantised<Block> *>(
+                reinterpret_cast<const typename Stored<Format>::Weight *>(
                     panel + sizeof(blocks::MixedHead)),
                 begin, count);
 }
@@ -43,11 +43,12 @@ BATON_INLINE const Real *unpack_inputs(Real *buffer, const MixedPanel *panel,
   blocks::MixedHead head;
   __builtin_memcpy(&head, panel, sizeof head);
   switch (head.format) {
-#define BATON_UNPACK_FORMAT(NAME, BLOCK)                                       \
+#define BATON_UNPACK_FORMAT(NAME, FORMAT)                                      \
   case blocks::NAME:                                                           \
-    unpack_format<blocks::BLOCK>(buffer, panel, begin, count);                 \
+    unpack_format<blocks::FORMAT>(buffer, panel, begin, count);                \
     return buffer;
     BATON_FOR_EACH_BLOCK(BATON_UNPACK_FORMAT)
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_UNPACK_FORMAT)
 #undef BATON_UNPACK_FORMAT
   }
   __builtin_trap();

@@ -21,6 +21,11 @@ struct Float16 {
   uint16_t bits;
 };
 
+/// IEEE binary32, also where Real is wider.
+struct Float32 {
+  float number;
+};
+
 BATON_INLINE Vector load_weights(const Real *source) { return load(source); }
 
 BATON_INLINE Vector load_weights(const BFloat16 *source) {
@@ -39,6 +44,13 @@ BATON_INLINE Vector load_weights(const Float16 *source) {
   Halves halves;
   __builtin_memcpy(&halves, source, sizeof halves);
   return __builtin_convertvector(halves, Vector);
+}
+
+BATON_INLINE Vector load_weights(const Float32 *source) {
+  typedef float Floats __attribute__((ext_vector_type(16)));
+  Floats floats;
+  __builtin_memcpy(&floats, source, sizeof floats);
+  return __builtin_convertvector(floats, Vector);
 }
 
 /// The first `count` (1 ..= 16) weights; the other lanes are zero.

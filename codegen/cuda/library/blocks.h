@@ -521,10 +521,56 @@ BATON_DEVICE void multiply_panels(const float *x, int64_t x_stride,
 #endif
 static_assert(blocks::format_count <= 32, "a bit for each format");
 
+/// Weights that nobody has quantised, in panels as those of other parameters.
+template <typename Format> struct PlainWeight;
+template <> struct PlainWeight<blocks::F16> {
+  typedef Float16 Weight;
+};
+template <> struct PlainWeight<blocks::BF16> {
+  typedef BFloat16 Weight;
+};
+template <> struct PlainWeight<blocks::F32> {
+  typedef float Weight;
+};
+
+/// A weight of a panel [inputs][16].
+template <typename Format>
+BATON_DEVICE float plain_weight_at(const int8_t *panel, int64_t input,
+                                   int64_t lane) {
+  typedef typename PlainWeight<Format>::Weight Weight;
+  return load_weight(reinterpret_cast<const Weight *>(panel) + input * lanes +
+                     lane);
+}
+
+/// The sums of a tile of a panel of such weights.
+template <typename Format, int Rows>
+BATON_DEVICE void
+accumulate_plain(float (&sum)[Rows][1], const float *const (&left)[Rows],
+                 const int8_t *panel, int64_t lane, int64_t depth) {
+  accumulate<Rows, 1, Rows == 1 ? 4 : 2>(
+      sum, left, 0, depth,
+      [&](int64_t d, int) { return plain_weight_at<Format>(panel, d, lane); });
+}
+
+/// Rows of x that panels are multiplied by which nobody has quantised: those
+/// that `rows` are, or where others have as many rows of numbers of 8 bits, the
+/// same rows of `exact`.
+struct ExactRows {
+  const float *rows;
+  int64_t stride;
+  const float *exact;
+  int64_t exact_stride;
+
+  __device__ __forceinline__ const float *of(const float *row) const {
+    return exact == rows ? row : exact + (row - rows) / stride * exact_stride;
+  }
+};
+
 /// The same of panels each of which says which format it has.
 template <typename Products> struct MixedTile {
   const int8_t *panels;
   int64_t stride, k;
+  ExactRows rows;
 
   template <int Rows>
   __device__ __forceinline__ void operator()(float (&sum)[Rows][1],
@@ -542,7 +588,18 @@ template <typename Products> struct MixedTile {
       Products::add(sum, left, places, column % lanes, k);                     \
     }                                                                          \
     break;
+#define BATON_PLAIN_TILE(NAME, FORMAT)                                         \
+  case blocks::NAME:                                                           \
+    if constexpr ((BATON_MIXED_FORMATS >> blocks::NAME & 1) != 0) {            \
+      const float *exact[Rows];                                                \
+      for (int row = 0; row < Rows; ++row)                                     \
+        exact[row] = rows.of(left[row]);                                       \
+      accumulate_plain<blocks::FORMAT>(sum, exact, place, column % lanes, k);  \
+    }                                                                          \
+    break;
       BATON_FOR_EACH_BLOCK(BATON_MIXED_TILE)
+      BATON_FOR_EACH_PLAIN_FORMAT(BATON_PLAIN_TILE)
+#undef BATON_PLAIN_TILE
 #undef BATON_MIXED_TILE
     }
   }
@@ -550,10 +607,14 @@ template <typename Products> struct MixedTile {
 
 template <typename Products = Decoded, typename Finish>
 BATON_DEVICE void multiply_mixed(const float *x, int64_t x_stride,
+                                 const float *exact, int64_t exact_stride,
                                  const int8_t *panels, int64_t rows, int64_t k,
                                  int64_t columns, Finish finish) {
   const MixedTile<Products> tile{
-      panels, reinterpret_cast<const blocks::MixedHead *>(panels)->stride, k};
+      panels,
+      reinterpret_cast<const blocks::MixedHead *>(panels)->stride,
+      k,
+      {x, x_stride, exact, exact_stride}};
   if (rows == 1)
     for_each_tile<1, 1>(x, x_stride, rows, columns, tile, finish);
   else
@@ -561,5 +622,13 @@ BATON_DEVICE void multiply_mixed(const float *x, int64_t x_stride,
 }
 
 } // namespace baton::cuda
+
+/// A panel of a layer whose panels each say which format they have, and how far
+/// the next one is.
+BATON_DEVICE const int8_t *baton_panel_at(const int8_t *layer, int64_t panel) {
+  return layer +
+         panel *
+             reinterpret_cast<const baton::blocks::MixedHead *>(layer)->stride;
+}
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_BLOCKS_H

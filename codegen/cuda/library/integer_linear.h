@@ -186,7 +186,18 @@ BATON_DEVICE void baton_task_integer_linear_mixed(
     int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,
     int32_t activation) {
   baton::cuda::multiply_mixed<baton::cuda::Integers>(
-      x, x_stride, panels, rows, k, columns,
+      x, x_stride, x, x_stride, panels, rows, k, columns,
+      baton::cuda::LinearEnd{out, out_stride, bias, residual, residual_stride,
+                             activation});
+}
+
+BATON_DEVICE void baton_task_partly_integer_linear_mixed(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const float *exact, int64_t exact_stride, const int8_t *panels,
+    const float *bias, const float *residual, int64_t residual_stride,
+    int64_t rows, int64_t k, int64_t columns, int32_t activation) {
+  baton::cuda::multiply_mixed<baton::cuda::Integers>(
+      x, x_stride, exact, exact_stride, panels, rows, k, columns,
       baton::cuda::LinearEnd{out, out_stride, bias, residual, residual_stride,
                              activation});
 }

@@ -99,10 +99,10 @@ baton_task_linear_mixed(float *out, int64_t out_stride, const float *x,
                         const float *bias, const float *residual,
                         int64_t residual_stride, int64_t rows, int64_t k,
                         int64_t columns, int32_t activation) {
-  baton::cuda::multiply_mixed(x, x_stride, panels, rows, k, columns,
-                              baton::cuda::LinearEnd{out, out_stride, bias,
-                                                     residual, residual_stride,
-                                                     activation});
+  baton::cuda::multiply_mixed(
+      x, x_stride, x, x_stride, panels, rows, k, columns,
+      baton::cuda::LinearEnd{out, out_stride, bias, residual, residual_stride,
+                             activation});
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_LINEAR_H

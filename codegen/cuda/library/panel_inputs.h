@@ -42,7 +42,14 @@ BATON_DEVICE float weight_of(const MixedPanel *panels, int64_t output,
     return weight_at(reinterpret_cast<const Quantised<blocks::BLOCK> *>(       \
                          panel + sizeof(blocks::MixedHead)),                   \
                      input, output % lanes);
+#define BATON_WEIGHT_OF_PLAIN(NAME, FORMAT)                                    \
+  case blocks::NAME:                                                           \
+    return plain_weight_at<blocks::FORMAT>(                                    \
+        reinterpret_cast<const int8_t *>(panel + sizeof(blocks::MixedHead)),   \
+        input, output % lanes);
     BATON_FOR_EACH_BLOCK(BATON_WEIGHT_OF_FORMAT)
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_WEIGHT_OF_PLAIN)
+#undef BATON_WEIGHT_OF_PLAIN
 #undef BATON_WEIGHT_OF_FORMAT
   }
   return quiet_nan();

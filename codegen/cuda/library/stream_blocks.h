@@ -31,9 +31,10 @@
 struct BatonBlockPanels {
   const void *first;
   int64_t count;
-  /// Elements of one column, and bytes from a panel to the next.
+  /// Elements of one column, and bytes from a panel to the next where panels do
+  /// not say it.
   int64_t k, stride;
-  /// An Index, bf16_format, or mixed_format: panels say which they have.
+  /// An Index, or mixed_format: panels say which they have.
   uint32_t format;
 };
 
@@ -63,13 +64,20 @@ struct CountChunks {
   }
 };
 
-/// with_format() of formats of which one may be BF16's.
+/// with_format() of formats that may be of numbers as they are.
 template <uint32_t Formats, typename Action>
 BATON_DEVICE void with_stream_format(uint32_t format, Action &&action) {
-  if constexpr ((Formats & bf16_bit) != 0)
-    if (format == bf16_format)
-      return action.template run<BFloat16Depth>();
-  with_format<Formats & ~bf16_bit>(format, action);
+  switch (format) {
+#define BATON_WITH_PLAIN_FORMAT(NAME, FORMAT)                                  \
+  case blocks::NAME:                                                           \
+    if constexpr ((Formats >> blocks::NAME & 1) != 0)                          \
+      action.template run<blocks::FORMAT>();                                   \
+    break;
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_WITH_PLAIN_FORMAT)
+#undef BATON_WITH_PLAIN_FORMAT
+  default:
+    with_format<Formats>(format, action);
+  }
 }
 
 } // namespace baton::cuda
@@ -171,8 +179,11 @@ private:
     panel = static_cast<const unsigned char *>(list.first);
     format = list.format;
     if (format == baton::cuda::mixed_format) {
-      format = reinterpret_cast<const baton::blocks::MixedHead *>(panel)->format;
-      panel += sizeof(baton::blocks::MixedHead);
+      const auto &head =
+          *reinterpret_cast<const baton::blocks::MixedHead *>(panel);
+      format = head.format;
+      list.stride = head.stride;
+      panel += sizeof(head);
     }
     list.first = static_cast<const unsigned char *>(list.first) + list.stride;
     --list.count;
@@ -195,15 +206,17 @@ template <bool OfBytes> struct StreamedChunk {
   template <typename Block> __device__ __forceinline__ void run() const {
     constexpr int most = stream_inputs<Block>;
     const auto inputs = static_cast<int32_t>(smaller(k - chunk * most, most));
-    const auto *const blocks = reinterpret_cast<const Block *>(place);
+    const auto *const own = reinterpret_cast<const Block *>(place);
     if constexpr (OfBytes) {
       if constexpr (blocks::IsInteger<Block>::value)
-        add_bytes(blocks,
+        add_bytes(own,
                   reinterpret_cast<const blocks::QuantisedInputs *>(x) +
                       chunk * (most / blocks::QuantisedInputs::inputs),
                   inputs);
+    } else if constexpr (blocks::IsPlain<Block>::value) {
+      add_plain(own, x + static_cast<int64_t>(chunk) * most, inputs);
     } else {
-      add(blocks, x + static_cast<int64_t>(chunk) * most, inputs);
+      add(own, x + static_cast<int64_t>(chunk) * most, inputs);
     }
   }
 
@@ -213,15 +226,14 @@ private:
     return threadIdx.x / 16 % 2;
   }
 
+  /// Of numbers as they are a thread has every second.
+  template <typename Format>
   __device__ __forceinline__ void
-  add(const BFloat16Depth *depths, const float *left, int32_t inputs) const {
+  add_plain(const Format *lines, const float *left, int32_t inputs) const {
+    const auto *const panel = reinterpret_cast<const int8_t *>(lines);
 #pragma unroll 8
     for (auto at = static_cast<int32_t>(half()); at < inputs; at += 2)
-      sum = fmaf(left[at],
-                 __uint_as_float(static_cast<uint32_t>(
-                                     depths[at].columns[lane()])
-                                 << 16),
-                 sum);
+      sum = fmaf(left[at], plain_weight_at<Format>(panel, at, lane()), sum);
   }
   template <typename Block>
   __device__ __forceinline__ void add(const Block *blocks, const float *row,
@@ -420,9 +432,9 @@ BATON_FOR_EACH_BLOCK(BATON_STREAM_BLOCKS)
 BATON_FOR_EACH_INTEGER_BLOCK(BATON_STREAM_INTEGERS)
 BATON_STREAM_LINEAR(linear_mixed, int8_t, BATON_MIXED_FORMATS, false)
 BATON_STREAM_LINEAR(integer_linear_mixed, int8_t, BATON_MIXED_FORMATS, true)
-BATON_STREAM_LINEAR(linear_bf16, uint16_t, baton::cuda::bf16_bit, false)
-BATON_STREAM_GATED_LINEAR(gated_linear_bf16, uint16_t, baton::cuda::bf16_bit,
-                          false)
+BATON_STREAM_LINEAR(linear_bf16, uint16_t, 1u << baton::blocks::bf16, false)
+BATON_STREAM_GATED_LINEAR(gated_linear_bf16, uint16_t,
+                          1u << baton::blocks::bf16, false)
 #undef BATON_STREAM_INTEGERS
 #undef BATON_STREAM_BLOCKS
 #undef BATON_STREAM_GATED_LINEAR

@@ -1,8 +1,8 @@
 //===- stream_blocks_shape.h - rings of quantised weights -----------------===//
 //
 // How the ring of stream_blocks.h divides its memory, for kernels and for the
-// compiler that emits them alike. Formats are bits as in matrix_blocks_shape.h,
-// with one more for panels of BF16.
+// compiler that emits them alike. Formats are bits as in matrix_blocks_shape.h;
+// panels of other parameters than those of blocks are of BF16.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,18 +14,12 @@
 
 namespace baton::cuda {
 
-/// A depth of a panel of BF16, as if it were a block.
-struct BFloat16Depth {
-  static constexpr int inputs = 1;
-  uint16_t columns[baton::blocks::lanes];
-};
-constexpr uint32_t bf16_format = 31, bf16_bit = 1u << bf16_format;
-static_assert(baton::blocks::format_count <= bf16_format);
-
-/// Inputs of a chunk, so that one of either has some 2 KiB.
+/// Inputs of a chunk, so that it has some 2 KiB.
 template <typename Block>
-constexpr int stream_inputs = Block::inputs > 128 ? Block::inputs : 128;
-template <> inline constexpr int stream_inputs<BFloat16Depth> = 64;
+constexpr int stream_inputs =
+    baton::blocks::IsPlain<Block>::value ? 2048 / static_cast<int>(sizeof(Block))
+    : Block::inputs > 128                ? Block::inputs
+                                         : 128;
 template <typename Block>
 constexpr int stream_bytes = stream_inputs<Block> / Block::inputs *
                              static_cast<int>(sizeof(Block));
@@ -41,13 +35,12 @@ struct BatonBlockRingShape {
   /// Of the longest chunk.
   BATON_CONSTANT int slot_bytes() const {
     int most = 0;
-    if ((formats & baton::cuda::bf16_bit) != 0)
-      most = baton::cuda::stream_bytes<baton::cuda::BFloat16Depth>;
 #define BATON_LONGER(NAME, BLOCK)                                              \
   if ((formats >> baton::blocks::NAME & 1) != 0 &&                             \
       baton::cuda::stream_bytes<baton::blocks::BLOCK> > most)                  \
     most = baton::cuda::stream_bytes<baton::blocks::BLOCK>;
     BATON_FOR_EACH_BLOCK(BATON_LONGER)
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_LONGER)
 #undef BATON_LONGER
     return most;
   }

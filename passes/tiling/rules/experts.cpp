@@ -239,16 +239,24 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
                          tiler.plan.tiles().linearColumns, tiler, name);
   PhaseBuilder &phase = product.phase;
   phase.writes(product.out, product.made);
-  const std::string body = (inputRounding(op, op.getWeight()) + "linear").str();
-  phase.call(
-      Weight(panels).bodyFor(body),
-      {phase.address(product.out, product.made), phase.stride(product.out, 0),
-       phase.address(product.x, product.in), phase.stride(product.x, 0),
-       phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
+  const StringRef rounding = inputRounding(op, op.getWeight());
+  const int64_t depth = typeOf(op.getX()).getDimension(2);
+  SmallVector<Attribute> operands = {
+      phase.address(product.out, product.made), phase.stride(product.out, 0),
+      phase.address(product.x, product.in), phase.stride(product.x, 0)};
+  if (readsExactRows(rounding)) {
+    View exact = byPlace(tiler.viewOf(op.getX()));
+    Box rows = product.in;
+    rows.high[1] = phase.constant(depth);
+    phase.reads(exact, rows);
+    operands.append({phase.address(exact, rows), phase.stride(exact, 0)});
+  }
+  operands.append(
+      {phase.weight(panels, panels.getFormAttr().getOffset(product.column)),
        product.part(bias), phase.null(), phase.integer(0), product.rows,
-       phase.integer(typeOf(op.getX()).getDimension(2)),
-       countOf(phase, 1, product.width, product.columns),
+       phase.integer(depth), countOf(phase, 1, product.width, product.columns),
        phase.integer32(static_cast<int32_t>(model::Activation::identity))});
+  phase.call(Weight(panels).bodyFor((rounding + "linear").str()), operands);
   return success();
 }
 

@@ -27,12 +27,15 @@ static void callForPanels(model::LinearOp op, PhaseBuilder &phase,
                           const LinearTask &task) {
   Attribute weight = phase.weight(
       panels, panels.getFormAttr().getOffset(phase.coordinate(1) * width));
-  const std::string body = (inputRounding(op, op.getWeight()) + "linear").str();
-  phase.call(Weight(panels).bodyFor(body),
-             {task.out, task.outStride, task.input.pointer, task.input.stride,
-              weight, task.bias, task.residual, task.residualStride, task.rows,
-              task.depth, task.columns,
-              phase.integer32(static_cast<int32_t>(op.getActivation()))});
+  const StringRef rounding = inputRounding(op, op.getWeight());
+  SmallVector<Attribute> operands = {task.out, task.outStride,
+                                     task.input.pointer, task.input.stride};
+  if (readsExactRows(rounding))
+    operands.append({task.input.exact, task.input.exactStride});
+  operands.append({weight, task.bias, task.residual, task.residualStride,
+                   task.rows, task.depth, task.columns,
+                   phase.integer32(static_cast<int32_t>(op.getActivation()))});
+  phase.call(Weight(panels).bodyFor((rounding + "linear").str()), operands);
 }
 
 /// By the transpose of the rows that training updates.

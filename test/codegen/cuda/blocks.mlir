@@ -25,8 +25,8 @@
 // CHECK: panels = {worker.parameter<int8_t>({{.*}}, baton_ceil_div({{.*}}, 16), 256, 2368, 7};
 // CHECK: panels = {worker.parameter<int8_t>({{.*}}, baton_ceil_div({{.*}}, 16) * 2, 256, 4352, 0};
 // CHECK: panels = {worker.parameter<int8_t>({{.*}}, baton_ceil_div({{.*}}, 16), 256, 3424, baton::cuda::mixed_format};
-// CHECK: panels = {worker.parameter<uint16_t>({{.*}}, baton_ceil_div({{.*}}, 16), 256, 256 * 32, baton::cuda::bf16_format};
-// CHECK: using Ring = BatonBlockRing<Weights, 0x80000281u, 131072, 256>;
+// CHECK: panels = {worker.parameter<uint16_t>({{.*}}, baton_ceil_div({{.*}}, 16), 256, 256 * 32, 20};
+// CHECK: using Ring = BatonBlockRing<Weights, 0x100281u, 131072, 256>;
 // CHECK: baton_called_stream_blocks_linear_q4_k(ring,
 // CHECK: baton_called_stream_blocks_integer_gated_linear_q8_0(ring,
 // CHECK: baton_called_stream_blocks_linear_mixed(ring,

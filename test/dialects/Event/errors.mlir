@@ -68,6 +68,38 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// parameter: formats of layers are of blocks of several formats
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has formats of layers, and no blocks of several formats}}
+  event.parameter @w : i8 layers 2 as #event.blocks<"q8_0", 16 by 32> from [#event.source<["w"] : 16 by 32>] {event.layer_formats = ["q8_0", "q8_0"]}
+}
+
+// -----
+
+// parameter: every layer has formats
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has formats of 1 layers, and 2 layers}}
+  event.parameter @w : i8 layers 2 as #event.blocks<"q8_0|f16", 16 by 32> from [#event.source<["w"] : 16 by 32>] {event.layer_formats = ["q8_0"]}
+}
+
+// -----
+
+// parameter: layers have formats of the parameter's
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{has a layer of "f32|f16", of which not all are among q8_0|f16}}
+  event.parameter @w : i8 layers 2 as #event.blocks<"q8_0|f16", 16 by 32> from [#event.source<["w"] : 16 by 32>] {event.layer_formats = ["q8_0", "f32|f16"]}
+}
+
+// -----
+
+// parameter: one format is of blocks
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  // expected-error @+1 {{'f16|bf16' lists formats of weights of which none is quantised; f16, bf16 and f32 are types of elements by themselves}}
+  event.parameter @w : i8 layers 2 as #event.blocks<"f16|bf16", 16 by 32> from [#event.source<["w"] : 16 by 32>]
+}
+
+// -----
+
 // parameter: a source has a name
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   // expected-error @+1 {{expected names of tensors}}

@@ -15,9 +15,24 @@
 
 // -----
 
-// quantized: every format is one of those that the description lists, none twice
+// quantized: every format is one of these, none twice, and one at least is quantised
 // expected-error @below {{'q9_0' lists formats of weights of which one is unknown}}
 %x = "test.value"() : () -> !model.tensor<32 x 32 x !model.quantized<"q9_0">>
+
+// -----
+
+// expected-error @below {{'q8_0|f16|f16' lists formats of weights of which one is there twice}}
+%x = "test.value"() : () -> !model.tensor<32 x 32 x !model.quantized<"q8_0|f16|f16">>
+
+// -----
+
+// expected-error @below {{'bf16|f32' lists formats of weights of which none is quantised; f16, bf16 and f32 are types of elements by themselves}}
+%x = "test.value"() : () -> !model.tensor<32 x 32 x !model.quantized<"bf16|f32">>
+
+// -----
+
+// expected-error @below {{'f16' lists formats of weights of which none is quantised}}
+%x = "test.value"() : () -> !model.tensor<32 x 32 x !model.quantized<"f16", inputs = i8>>
 
 // -----
 
@@ -33,7 +48,8 @@
 
 // -----
 
-// quantized: numbers that inputs in i8 are multiplied by are whole: ggml's, int4's and int8's
+// quantized: quantised numbers that inputs in i8 are multiplied by are whole: ggml's, int4's and
+// int8's
 // expected-error @below {{inputs of int4_g32|nf4, whose numbers are not whole, are not i8}}
 %x = "test.value"() : () -> !model.tensor<64 x 64 x !model.quantized<"int4_g32|nf4", inputs = i8>>
 
@@ -1590,6 +1606,37 @@ model.program @p max_seq 8 {
 // parameter: a shard of the same dimension leaves the next one's extent
 // expected-error @below {{#model.shard<0 of 33 over ["tp"]> does not leave 16 of dimension 0}}
 %w = model.parameter ["w"] {shards = [#model.shard<0 of 33 over ["tp"]>, #model.shard<0 of 16 over ["dp"]>]} : !model.tensor<8 x 4 x f32>
+
+// -----
+
+// parameter: `model.layer_formats` are those of a stack's layers, of a type with several: for each layer
+// one of these
+// expected-error @below {{has formats of layers, and is not of a stack's layers, stored in several}}
+%w = model.parameter ["w"] {model.layer_formats = ["q8_0"]} : !model.tensor<32 x 32 x !model.quantized<"q8_0|f16">>
+
+// -----
+
+!rows = !model.tensor<rows x 32 x f32>
+%x = "test.value"() : () -> !rows
+%y = model.stack %x repeat 2 : (!rows) -> !rows {
+^bb0(%row: !rows):
+  // expected-error @below {{has formats of 1 layers, in a stack of 2}}
+  %w = model.parameter ["w.{layer}"] {model.layer_formats = ["q8_0"]} : !model.tensor<32 x 32 x !model.quantized<"q8_0|f16">>
+  %z = model.linear %row, %w : (!rows, !model.tensor<32 x 32 x !model.quantized<"q8_0|f16">>) -> !rows
+  model.yield %z : !rows
+}
+
+// -----
+
+!rows = !model.tensor<rows x 32 x f32>
+%x = "test.value"() : () -> !rows
+%y = model.stack %x repeat 2 : (!rows) -> !rows {
+^bb0(%row: !rows):
+  // expected-error @below {{has a layer of "q8_0|f16", which is not one of q8_0|f16}}
+  %w = model.parameter ["w.{layer}"] {model.layer_formats = ["q8_0", "q8_0|f16"]} : !model.tensor<32 x 32 x !model.quantized<"q8_0|f16">>
+  %z = model.linear %row, %w : (!rows, !model.tensor<32 x 32 x !model.quantized<"q8_0|f16">>) -> !rows
+  model.yield %z : !rows
+}
 
 // -----
 

@@ -5,6 +5,7 @@
 
 #include "runtime/weight_formats.h"
 #include "runtime/weights/companions.h"
+#include "runtime/weights/convert.h"
 #include "runtime/weights/form.h"
 #include "runtime/weights/hash.h"
 #include "runtime/weights/safetensors.h"
@@ -14,6 +15,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,20 @@ constexpr StoredFormat stored_formats[] = {
     {DataType::Int8_G64, "int8_g64"}, {DataType::FP8_G64, "fp8_g64"},
     {DataType::NVFP4, "nvfp4"},       {DataType::MXFP4, "mxfp4"},
     {DataType::NF4, "nf4"},           {DataType::FP4, "fp4"}};
+
+/// What a list has beside formats of blocks.
+constexpr DataType plain_types[] = {DataType::F16, DataType::BF16,
+                                    DataType::F32};
+
+/// A file's type for each format that a list may have.
+inline std::vector<DataType> all_types() {
+  std::vector<DataType> types;
+  for (const StoredFormat &stored : stored_formats)
+    if (stored.type != DataType::IQ4_NL)
+      types.push_back(stored.type);
+  types.insert(types.end(), std::begin(plain_types), std::end(plain_types));
+  return types;
+}
 
 /// Whether the format's numbers are whole ones.
 inline bool is_integer(const StoredFormat &stored) {
@@ -87,6 +103,23 @@ inline std::vector<std::byte> random_blocks(DataType type, uint64_t rows,
   return bytes;
 }
 
+/// Numbers of one of the plain types, of every sign and size up to 1/8; one in
+/// sixteen is a zero, one in sixteen the least that F16 has.
+inline std::vector<std::byte> random_numbers(DataType type, uint64_t count,
+                                             uint64_t seed) {
+  std::vector<float> numbers(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t random = mix(seed + i);
+    const float sign = random & 1 ? -1.0f : 1.0f;
+    const float size = static_cast<float>(random >> 40) * 0x1p-27f;
+    numbers[i] =
+        sign * (random >> 1 & 15 ? size : (random >> 5 & 1 ? 0x1p-24f : 0));
+  }
+  std::vector<std::byte> bytes(count * bytes_of(type));
+  conversion(DataType::F32, type)(numbers.data(), bytes.data(), count);
+  return bytes;
+}
+
 /// A weight as a file has it, of random bits.
 class StoredWeight {
 public:
@@ -97,6 +130,8 @@ public:
     if (has_companions(type))
       tensor.companions = std::make_shared<Companions>(
           make_companions(type, outputs, inputs, seed));
+    else if (!is_quantised(type))
+      codes = random_numbers(type, outputs * inputs, seed);
     else
       codes = random_blocks(type, outputs, inputs, seed);
     tensor.data = codes.data();
@@ -207,8 +242,13 @@ struct QuantisedWeight {
       const Tensor &tensor = weights[i].get();
       for (uint64_t output = 0; output < outputs; ++output) {
         numbers.resize(numbers.size() + inputs);
-        dequantise(tensor, inputs, output, 0, inputs,
-                   numbers.data() + numbers.size() - inputs);
+        float *row = numbers.data() + numbers.size() - inputs;
+        if (is_quantised(tensor.type))
+          dequantise(tensor, inputs, output, 0, inputs, row);
+        else
+          conversion(tensor.type, DataType::F32)(
+              tensor.data + output * inputs * bytes_of(tensor.type), row,
+              inputs);
       }
       stored.push_back({"weight", &tensor, nullptr});
     }

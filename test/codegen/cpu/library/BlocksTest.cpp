@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "codegen/cpu/library/training.h"
+#include "runtime/error.h"
 #include "test/codegen/cpu/library/BlocksProblem.h"
 #include "test/codegen/cpu/library/Support.h"
 
@@ -82,12 +83,71 @@ TEST(Blocks, LinearsHaveTheBitsOfF32) {
 
 TEST(Blocks, PanelsMayHaveSeveralFormats) {
   Random random(2);
-  std::vector<DataType> types;
-  for (const StoredFormat &stored : stored_formats)
-    if (stored.type != DataType::IQ4_NL)
-      types.push_back(stored.type);
-  expect_linears_agree(QuantisedWeight(types, 32, 512, all_formats(), 5), 512,
-                       "mixed", random);
+  expect_linears_agree(QuantisedWeight(all_types(), 32, 512, all_formats(), 5),
+                       512, "mixed", random);
+}
+
+/// A parameter of three layers, of which each has formats of its own.
+std::shared_ptr<const WeightForm> form_of_layers(const nlohmann::json &layers) {
+  ParameterPart part;
+  part.sources = {"weight"};
+  part.shape = {40, 256};
+  part.transposed = false;
+  part.own_outputs = {0, 40};
+  part.own_inputs = {0, 256};
+  part.room_outputs = 40;
+  part.room_inputs = 256;
+  const std::string name = "weight";
+  const nlohmann::json sizes = {{"kind", "blocks"},
+                                {"k", 256},
+                                {"n", 40},
+                                {"formats", "q4_k|q6_k|f32"},
+                                {"layer_formats", layers}};
+  return WeightForm::parse(
+      "blocks", FormDescription{name, DataType::I8, 3, {part}, sizes});
+}
+
+TEST(Blocks, LayersTakeTheRoomOfTheirOwnFormats) {
+  const auto form = form_of_layers({"q4_k", "f32", "q4_k|q6_k"});
+  // Three panels of 16 outputs, each with a head.
+  const auto room = [](int bytes_of_block) {
+    return uint64_t(3) * (64 + 16 * bytes_of_block);
+  };
+  EXPECT_EQ(form->layer_bytes(), room(256 * 4));
+  EXPECT_EQ(form->of_layer(0)->layer_bytes(), room(148));
+  EXPECT_EQ(form->of_layer(1)->layer_bytes(), room(256 * 4));
+  EXPECT_EQ(form->of_layer(2)->layer_bytes(), room(210));
+
+  // What one layer has is not read into another's room.
+  const StoredWeight stored(DataType::Q4_K, 40, 256, 3);
+  const std::vector<StoredTensor> tensors = {
+      {"weight", &stored.get(), nullptr}};
+  Random random(7);
+  const Buffer x = random.buffer(5, 256);
+  std::vector<Buffer> found;
+  for (uint64_t layer : {0, 2}) {
+    const auto own = form->of_layer(layer);
+    std::vector<std::byte> panels(own->layer_bytes());
+    own->pack(tensors, 0, own->units(), panels.data());
+    blocks::MixedHead head;
+    std::memcpy(&head, panels.data(), sizeof head);
+    EXPECT_EQ(head.stride, own->layer_bytes() / 3);
+    EXPECT_EQ(head.format, blocks::q4_k);
+    Buffer out(5, 40);
+    baton_task_linear_mixed(out.data(), out.stride, x.data(), x.stride,
+                            reinterpret_cast<const int8_t *>(panels.data()),
+                            nullptr, nullptr, 0, 5, 256, 40,
+                            BATON_ACTIVATION_NONE);
+    found.push_back(out);
+  }
+  expect_same_bits(found[0], found[1], "a layer with room for Q6_K");
+}
+
+TEST(Blocks, FormatsOfLayersThatMakeNoSenseAreRefused) {
+  for (const nlohmann::json &layers :
+       {nlohmann::json{"q4_k"}, nlohmann::json{"q4_k", "q4_k", "q5_k"},
+        nlohmann::json{"q4_k", "", "f32"}})
+    EXPECT_THROW(form_of_layers(layers), Error) << layers;
 }
 
 void expect_transposed_agree(const QuantisedWeight &weight, int64_t inputs,
@@ -162,22 +222,15 @@ TEST(Blocks, SquaresOfAdaptedRowsHaveTheBitsOfF32) {
           QuantisedWeight({stored.type}, 72, inputs, stored.format, 7), inputs,
           stored.format, random);
   }
-  std::vector<DataType> types;
-  for (const StoredFormat &stored : stored_formats)
-    if (stored.type != DataType::IQ4_NL)
-      types.push_back(stored.type);
-  expect_squares_agree(QuantisedWeight(types, 32, 512, all_formats(), 5), 512,
-                       "mixed", random);
+  expect_squares_agree(QuantisedWeight(all_types(), 32, 512, all_formats(), 5),
+                       512, "mixed", random);
 }
 
 TEST(Blocks, TransposedPanelsMayHaveSeveralFormats) {
   Random random(5);
-  std::vector<DataType> types;
-  for (const StoredFormat &stored : stored_formats)
-    if (stored.type != DataType::IQ4_NL)
-      types.push_back(stored.type);
-  expect_transposed_agree(QuantisedWeight(types, 32, 512, all_formats(), 5),
-                          512, "mixed", random);
+  expect_transposed_agree(
+      QuantisedWeight(all_types(), 32, 512, all_formats(), 5), 512, "mixed",
+      random);
 }
 
 TEST(Blocks, GatedLinearsHaveTheBitsOfF32) {

@@ -177,6 +177,51 @@ TEST(IntegerLinear, PanelsMayHaveSeveralFormats) {
                   "mixed", random);
 }
 
+/// What is not quantised is multiplied as it is, whatever is beside it.
+TEST(IntegerLinear, PlainPanelsMultiplyExactRows) {
+  Random random(8);
+  const int64_t k = 512, outputs = 32;
+  const std::vector<DataType> types = {DataType::Q4_K, DataType::F16,
+                                       DataType::BF16, DataType::Q8_0,
+                                       DataType::Q6_K, DataType::F32};
+  const QuantisedWeight weight(types, outputs, k, "q8_0|q4_k|q6_k|f16|bf16|f32",
+                               5);
+  const std::vector<float> panels = weight.as_panels(k);
+  const int64_t columns = outputs * static_cast<int64_t>(types.size()) - 7;
+  const std::vector<float> bias = random.vector(columns);
+  for (int64_t rows : {0, 1, 2, 5, 13}) {
+    const Buffer exact = random.buffer(rows, k), x = quantise(exact, k);
+    const Buffer residual = random.buffer(rows, columns);
+    Buffer found(rows, columns), plain(rows, columns), whole(rows, columns);
+    baton_task_partly_integer_linear_mixed(
+        found.data(), found.stride, x.data(), x.stride, exact.data(),
+        exact.stride, weight.data(), bias.data(), residual.data(),
+        residual.stride, rows, k, columns, BATON_ACTIVATION_SILU);
+    baton_task_linear_f32(plain.data(), plain.stride, exact.data(),
+                          exact.stride, panels.data(), bias.data(),
+                          residual.data(), residual.stride, rows, k, columns,
+                          BATON_ACTIVATION_SILU);
+    for (size_t part = 0; part < types.size(); ++part) {
+      const int64_t first = static_cast<int64_t>(part) * outputs;
+      const int64_t count = std::min(outputs, columns - first);
+      const int64_t stride = static_cast<int64_t>(weight.panels.size()) /
+                             (outputs / 16) /
+                             static_cast<int64_t>(types.size());
+      if (is_quantised(types[part]))
+        baton_task_integer_linear_mixed(
+            whole.data() + first, whole.stride, x.data(), x.stride,
+            weight.data() + first / 16 * stride, bias.data() + first,
+            residual.data() + first, residual.stride, rows, k, count,
+            BATON_ACTIVATION_SILU);
+      const Buffer &expected = is_quantised(types[part]) ? whole : plain;
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = first; column < first + count; ++column)
+          ASSERT_EQ(found.at(row, column), expected.at(row, column))
+              << "part " << part << ", row " << row << ", column " << column;
+    }
+  }
+}
+
 TEST(IntegerLinear, BiasActivationAndResidualAreAddedInF32) {
   Random random(5);
   const QuantisedWeight weight({DataType::Q5_K}, 40, 256, "q5_k", 7);

@@ -15,13 +15,17 @@ namespace baton::test {
 inline std::vector<DataType> types_of(const std::string &list) {
   std::vector<DataType> types;
   for (const blocks::Format *format : blocks::listed_formats(list))
-    types.push_back(std::find_if(std::begin(stored_formats),
-                                 std::end(stored_formats),
-                                 [&](const StoredFormat &stored) {
-                                   return format->name ==
-                                          std::string(stored.format);
-                                 })
-                        ->type);
+    if (format->is_plain)
+      types.push_back(
+          plain_types[format - &blocks::formats[blocks::first_plain_format]]);
+    else
+      types.push_back(std::find_if(std::begin(stored_formats),
+                                   std::end(stored_formats),
+                                   [&](const StoredFormat &stored) {
+                                     return format->name ==
+                                            std::string(stored.format);
+                                   })
+                          ->type);
   return types;
 }
 

@@ -47,9 +47,7 @@ stream_blocks(unsigned char *shared, float *out, const float *x,
   const int64_t sides = gated ? 2 : 1;
   const uint32_t format =
       (Formats & (Formats - 1)) != 0 ? baton::cuda::mixed_format
-      : Formats == baton::cuda::bf16_bit
-          ? baton::cuda::bf16_format
-          : baton::cuda::first_format(Formats);
+                                     : baton::cuda::first_format(Formats);
   TaskBlockPanels source = {panels, k, stride, columns, tile, sides, format};
   TaskRing ring(shared, &source);
   ring.begin();
