@@ -291,10 +291,12 @@ enum Index : uint32_t {
   first_plain_format = f16
 };
 
+#ifndef __CUDACC_RTC__
 /// The same of a number.
 constexpr bool is_plain(uint32_t format) {
   return format >= first_plain_format;
 }
+#endif
 
 /// 32 inputs of a row as products of whole numbers read them: x is scale times
 /// q, to the nearest. Not finite where an x is not; then every q is 0.
