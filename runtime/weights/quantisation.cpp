@@ -550,6 +550,11 @@ void Finder::find_bitsandbytes4(const Found &codes, const std::string &base) {
                " bytes, which are not those of " +
                shape_text({outputs, inputs}) + " in 4 bits");
   expect_blocks(codes, inputs, each, blocks::CodeWords::inputs);
+  // Scales go by codes, not by rows: a longer block would end within one, too.
+  if (each % blocks::CodeWords::inputs)
+    state.fail("has a blocksize of " + std::to_string(each) +
+               ", which is no multiple of " +
+               std::to_string(blocks::CodeWords::inputs));
   const Found map = require(codes, weight + ".quant_map");
   const float *numbers = fp4 ? blocks::FP4::numbers : blocks::NF4::numbers;
   map.expect_type({DataType::F32});
