@@ -172,9 +172,16 @@ void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
                          int64_t elements, bool gathered,
                          ArrayRef<int64_t> coordinates, Cost &cost) {
   auto [known, isNew] = elementBytes.try_emplace(weight.getParameter());
-  if (isNew)
-    known->second = bytesOf(
-        lookup<event::ParameterOp>(call, weight.getParameter()).getElement());
+  if (isNew) {
+    auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
+    known->second = bytesOf(parameter.getElement());
+    // A row that is looked up has so many weights, whose elements are bytes.
+    if (auto blocks = mlir::dyn_cast_if_present<event::BlocksAttr>(
+            parameter.getFormAttr());
+        blocks && gathered)
+      known->second *=
+          1.0 + double(blocks.countOverhead()) / double(blocks.getInputs());
+  }
   double bytes = elements * known->second;
   int64_t offset =
       event::evaluate(weight.getOffset(), coordinates, symbols).front();

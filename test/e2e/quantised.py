@@ -5,6 +5,9 @@ makes numbers of the blocks: logits of every position and generated tokens are t
 CPUs and on the emulation of CUDA, for each format and for layers that differ in it. With
 --activations=int8 results are others, near those, and the same on every CPU and target.
 
+On two ranks, with parts of the inputs that end with blocks of 256, it is so, too, and logits are
+near one rank's; a part that ends within a block is refused.
+
 Without --more: layers that differ, on CPUs; --activations=int8, also in a batch; refusals.
 """
 
@@ -69,8 +72,7 @@ def rounded(arguments, model, name, expected):
     for what, flags in (INT8 | MORE_INT8 if arguments.more else INT8).items():
         other = logits(arguments, model, f"{name}-int8-{what}", "--activations=int8", *flags)
         expect(other == (found[0] if what == "cuda" else found), f"{name}: int8 has other bits: {what}")
-    pairs = [(a, b) for near, exact in zip(rows_of(found[0]), rows_of(expected[0])) for a, b in zip(near, exact)]
-    off = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
+    off = far(found[0], expected[0])
     expect(0 < off < 0.05, f"{name}: inputs of 8 bits put logits off by {off}")
 
 
@@ -97,8 +99,29 @@ def test(folder):
             cuda = logits(arguments, model, f"{name}-cuda", "--target=cuda:emulated")
             again = logits(arguments, model, f"{name}-cuda-f32", "--target=cuda:emulated", "--dtype=f32")
             expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
-    if not arguments.more:
+    if arguments.more:
+        check_ranks(folder)
+    else:
         check_words(folder)
+
+
+def far(found, expected):
+    """Of the largest, how much logits differ at most."""
+    pairs = [(a, b) for near, exact in zip(rows_of(found), rows_of(expected)) for a, b in zip(near, exact)]
+    return max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
+
+
+def check_ranks(folder):
+    """Linears that tp cuts along their inputs, of K formats: o_proj and down_proj."""
+    model = os.path.join(folder, "ranks.gguf")
+    gguf_writer.llama(model, lambda layer, name: "Q6_K" if name in ("ffn_down", "output", "token_embd") else "Q4_K",
+                      width=512, layers=2)
+    one = logits(arguments, model, "one")
+    found = logits(arguments, model, "ranks", "--mesh=tp=2")
+    expected = logits(arguments, model, "ranks-f32", "--mesh=tp=2", "--dtype=f32")
+    expect(found == expected, "two ranks have other bits than with numbers in F32")
+    # Two sums of halves, instead of one.
+    expect(0 < far(found[0], one[0]) < 1e-5 and found[1] == one[1], f"two ranks are off by {far(found[0], one[0])}")
 
 
 def check_words(folder):
@@ -117,6 +140,13 @@ def check_words(folder):
     result = run([arguments.batonc, os.path.join(ROOT, "test/golden/llama-gqa"), "--activations=int8",
                   "-o", os.path.join(folder, "t")], check=False)
     expect(result.returncode != 0 and "no weight of" in result.stderr, f"int8 of a model in F32: {result.stderr}")
+    # Inputs of 256 in two parts.
+    cut = os.path.join(folder, "cut.gguf")
+    gguf_writer.llama(cut, lambda layer, name: "Q4_K", layers=1)
+    result = run([arguments.batonc, cut, "--mesh=tp=2", "-o", os.path.join(folder, "t")], check=False)
+    expect(result.returncode != 0 and result.stderr.count("\n") == 1 and
+           re.search(r"o_proj.weight: .* has 128 inputs, no whole blocks of q4_k, of 256 each", result.stderr),
+           f"a cut within blocks: {result.stderr}")
     # Another file's types are refused by name.
     other = os.path.join(folder, "other.gguf")
     gguf_writer.llama(other, lambda layer, name: "Q5_1")
