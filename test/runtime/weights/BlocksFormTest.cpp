@@ -172,7 +172,9 @@ TEST_F(Panels, HaveTheBytesThatTheHeaderSays) {
       EXPECT_TRUE(left.empty() || formats.find('|') != std::string::npos);
     }
   }
-  EXPECT_EQ(seen.size(), size_t(blocks::format_count));
+#define BATON_SEEN(NAME, BLOCK) EXPECT_TRUE(seen.contains(#NAME)) << #NAME;
+  BATON_FOR_EACH_BLOCK(BATON_SEEN)
+#undef BATON_SEEN
 }
 
 TEST_F(Panels, AreNotCutWithinABlock) {
