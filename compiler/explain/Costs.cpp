@@ -184,6 +184,12 @@ void PhaseSum::addWeight(event::CallOp call, event::WeightAttr weight,
   if (isNew) {
     auto parameter = lookup<event::ParameterOp>(call, weight.getParameter());
     known->second = bytesOf(parameter.getElement()) * shareOfRoom(parameter);
+    // A row that is looked up has so many weights, whose elements are bytes.
+    if (auto blocks = mlir::dyn_cast_if_present<event::BlocksAttr>(
+            parameter.getFormAttr());
+        blocks && gathered)
+      known->second *=
+          1.0 + double(blocks.countOverhead()) / double(blocks.getInputs());
   }
   double bytes = elements * known->second;
   int64_t offset =

@@ -29,6 +29,8 @@ Json parse_line(std::string_view line) {
       throw Error("nests absurdly");
     throw Error("is no JSON, from byte " + std::to_string(failure.byte) +
                 " of the line on");
+  } catch (const Json::exception &) {
+    throw Error("has a number that is too large");
   }
   if (is_deep)
     throw Error("nests absurdly");

@@ -48,7 +48,9 @@ Memory memory_of(const Metadata &metadata, const MemoryNeeds &needs,
     if (bytes)
       memory.emplace_back(what, bytes);
   };
-  add("weights", needs.weights - needs.tables);
+  add("weights", on_device ? needs.weights - needs.tables
+                           : round_up(needs.weight_region,
+                                      page_of_region(needs.weight_region)));
   add("tables", needs.tables);
   uint64_t kv = needs.kv;
   if (metadata.batch)

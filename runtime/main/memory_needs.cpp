@@ -5,6 +5,7 @@
 #include "runtime/comm/mesh.h"
 #include "runtime/decode/decoding_stages.h"
 #include "runtime/weights/description.h"
+#include "runtime/weights/parameter_slots.h"
 
 #include <algorithm>
 #include <optional>
@@ -16,9 +17,15 @@ MemoryNeeds memory_needs(const Metadata &metadata, uint32_t rank) {
       DecodingStages::parse(metadata.json);
   MemoryNeeds needs;
   size_t number = 0;
-  for (const ParameterDescription &parameter :
-       parse_parameters(metadata.json, rank)) {
+  const std::vector<ParameterDescription> parameters =
+      parse_parameters(metadata.json, rank);
+  std::vector<ParameterSlot> slots = make_slots(parameters, nullptr);
+  auto slot = slots.begin();
+  for (const ParameterDescription &parameter : parameters) {
     const nlohmann::json &entry = metadata.json.at("parameters").at(number++);
+    const bool is_table = entry.at("kind") == "table";
+    for (uint64_t layer = 0; layer < parameter.layers; ++layer)
+      (slot++)->in_place = is_table;
     if (parameter.is_elsewhere)
       continue;
     uint64_t bytes = 0;
@@ -27,9 +34,10 @@ MemoryNeeds memory_needs(const Metadata &metadata, uint32_t rank) {
       bytes += own ? own->layer_bytes() : parameter.form->layer_bytes();
     }
     needs.weights += bytes;
-    if (entry.at("kind") == "table")
+    if (is_table)
       needs.tables += bytes;
   }
+  needs.weight_region = assign_offsets(slots);
   auto add = [&](const StorageDescription &storage, uint64_t bytes) {
     (storage.state        ? needs.kv
      : storage.persistent ? needs.persistent

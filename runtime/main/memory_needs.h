@@ -19,6 +19,8 @@ struct MemoryNeeds {
   /// The part of them that lies as a checkpoint stores it, and may be read
   /// there: tables, of which a step reads the rows of its tokens.
   uint64_t tables = 0;
+  /// What a CPU's program has the others in: with what lies between them.
+  uint64_t weight_region = 0;
   uint64_t kv = 0;
   uint64_t activations = 0;
   /// Of a program that trains weights, gradients and the optimizer's states, of

@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace baton {
 
@@ -75,6 +77,9 @@ struct Companions {
   /// it is `zero`, else that is added.
   std::optional<PackedCodes> zeros;
   int zero = 8;
+
+  /// The bytes of scales and zeros in their files.
+  std::vector<std::span<const std::byte>> extents;
 };
 
 } // namespace baton

@@ -48,6 +48,8 @@ nlohmann::json read_json(const std::filesystem::path &path) {
   } catch (const nlohmann::json::parse_error &error) {
     throw Error(file + ": is not valid JSON (at its byte " +
                 std::to_string(error.byte) + ")");
+  } catch (const nlohmann::json::out_of_range &) {
+    throw Error(file + ": holds a number that is too large");
   }
 }
 

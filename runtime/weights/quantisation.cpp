@@ -178,6 +178,9 @@ struct Found {
   const WeightFile *file = nullptr;
 
   explicit operator bool() const { return tensor; }
+  std::span<const std::byte> bytes() const {
+    return {tensor->data, tensor->bytes};
+  }
   uint64_t extent(size_t dimension) const { return tensor->shape[dimension]; }
   uint64_t elements() const {
     return std::accumulate(tensor->shape.begin(), tensor->shape.end(),
@@ -347,6 +350,7 @@ void Finder::find_words(const Found &codes, const std::string &base) {
   companions.scales = {
       scales.tensor->data, scales.tensor->type, 1, group, 1, outputs};
   companions.zero = quantisation.zero_added;
+  companions.extents = {scales.bytes(), zeros.bytes()};
   PackedCodes rows_of_words{zeros.tensor->data, /*has_outputs=*/true, 1,
                             outputs / 8};
   if (is_awq) {
@@ -387,6 +391,7 @@ void Finder::find_packed(const Found &codes, const std::string &base) {
   companions.inputs = inputs;
   companions.scales = {
       scales.tensor->data, scales.tensor->type, 1, group, scales.extent(1), 1};
+  companions.extents = {scales.bytes()};
   const Found zeros = find(base + "weight_zero_point");
   if (inputs == words * 4) {
     if (zeros)
@@ -404,6 +409,7 @@ void Finder::find_packed(const Found &codes, const std::string &base) {
     companions.zero = 0;
     companions.zeros =
         PackedCodes{zeros.tensor->data, true, scales.extent(1), 1};
+    companions.extents.push_back(zeros.bytes());
   }
   add(codes, base, int4_type(codes, inputs, group), outputs, companions);
 }
@@ -425,6 +431,7 @@ void Finder::find_float4(const Found &codes, const std::string &base) {
   companions.codes = {nullptr, false, inputs / 8, 1};
   companions.scales = {
       scales.tensor->data, scales.tensor->type, 1, group, inputs / group, 1};
+  companions.extents = {scales.bytes()};
   if (!divisor) {
     scales.expect_type({DataType::U8, DataType::F8E8M0});
     return add(codes, base, DataType::MXFP4, outputs, companions);
@@ -464,6 +471,7 @@ void Finder::find_experts(const Found &codes, const std::string &base) {
     const Tensor own = tensor_of_expert(*scales.tensor, expert);
     companions.scales = {own.data, own.type, 1, blocks::MXFP4::inputs,
                          groups,   1};
+    companions.extents = {{own.data, own.bytes}};
     add_as(*name, codes, tensor_of_expert(*codes.tensor, expert),
            DataType::MXFP4, outputs, companions);
   }
@@ -490,6 +498,7 @@ void Finder::find_bytes(const Found &codes, const std::string &base) {
   companions.inputs = inputs;
   SharedValues &values = companions.scales;
   values = {scales.tensor->data, scales.tensor->type, 1, inputs, 0, 0};
+  companions.extents = {scales.bytes()};
   if (scales.elements() != 1) {
     const auto block = quantisation.block;
     const std::vector<uint64_t> &shape = scales.tensor->shape;
@@ -550,6 +559,11 @@ void Finder::find_bitsandbytes4(const Found &codes, const std::string &base) {
                " bytes, which are not those of " +
                shape_text({outputs, inputs}) + " in 4 bits");
   expect_blocks(codes, inputs, each, blocks::CodeWords::inputs);
+  // Scales go by codes, not by rows: a longer block would end within one, too.
+  if (each % blocks::CodeWords::inputs)
+    state.fail("has a blocksize of " + std::to_string(each) +
+               ", which is no multiple of " +
+               std::to_string(blocks::CodeWords::inputs));
   const Found map = require(codes, weight + ".quant_map");
   const float *numbers = fp4 ? blocks::FP4::numbers : blocks::NF4::numbers;
   map.expect_type({DataType::F32});
@@ -570,6 +584,7 @@ void Finder::find_bitsandbytes4(const Found &codes, const std::string &base) {
   companions.codes = {nullptr, false, inputs / 8, 1, {1, 0, 3, 2, 5, 4, 7, 6}};
   companions.scales = {
       scales.tensor->data, scales.tensor->type, 1, 1, inputs, 1, each};
+  companions.extents = {scales.bytes()};
   if (json.contains("nested_blocksize")) {
     scales.expect_type({DataType::U8});
     const Found nested = require(codes, weight + ".nested_absmax");
@@ -602,6 +617,7 @@ void Finder::find_bitsandbytes8(const Found &codes, const std::string &base) {
   companions.inputs = codes.extent(1);
   companions.scales = {
       scales.tensor->data, DataType::F32, 1, companions.inputs, 1, 0};
+  companions.extents = {scales.bytes()};
   companions.scale_factor = 1.0f / 127;
   add(codes, base, DataType::Int8_G64, codes.extent(0), companions);
 }

@@ -3,6 +3,7 @@
 #include "runtime/weights/weight_file.h"
 
 #include "runtime/error.h"
+#include "runtime/weights/companions.h"
 #include "runtime/weights/descriptor.h"
 #include "runtime/weights/message.h"
 
@@ -48,12 +49,19 @@ WeightFile::~WeightFile() {
     munmap(const_cast<std::byte *>(base), size);
 }
 
-static void advise(const Tensor &tensor, int advice) {
+static void advise(std::span<const std::byte> bytes, int advice) {
   uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  uintptr_t begin = reinterpret_cast<uintptr_t>(tensor.data) / page * page;
-  uintptr_t end = reinterpret_cast<uintptr_t>(tensor.data) + tensor.bytes;
-  if (tensor.bytes)
+  uintptr_t begin = reinterpret_cast<uintptr_t>(bytes.data()) / page * page;
+  uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size();
+  if (!bytes.empty())
     madvise(reinterpret_cast<void *>(begin), end - begin, advice);
+}
+
+static void advise(const Tensor &tensor, int advice) {
+  advise({tensor.data, tensor.bytes}, advice);
+  if (tensor.companions)
+    for (std::span<const std::byte> bytes : tensor.companions->extents)
+      advise(bytes, advice);
 }
 
 void WeightFile::prefetch(const Tensor &tensor) const {

@@ -35,7 +35,7 @@ public:
   std::string_view header() const { return header_text; }
   const TensorMap &tensors() const { return tensor_map; }
 
-  /// Asks the system to read a tensor's pages ahead.
+  /// Asks the system to read a tensor's pages ahead, its companions' too.
   void prefetch(const Tensor &tensor) const;
   /// Drops a tensor's pages from this process; reading them again works.
   void release(const Tensor &tensor) const;

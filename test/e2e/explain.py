@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import zlib
 
+import gguf_writer
 import programs
 from programs import expect, run
 
@@ -243,6 +244,37 @@ def check_windows(explainer, folder):
         if "attention" in phase["calls"]:
             close(at["flops"], phase["repeat"] * 4 * window * heads * width, phase["name"])
             close(at["bytes"]["state_read"], phase["repeat"] * 2 * window * groups * width * FLOAT, phase["name"])
+
+
+def check_blocks(explainer, path):
+    """Of quantised weights the bytes are those of their blocks, and bodies and forms say which."""
+    width, inner, layers, vocabulary = 256, 512, 3, 96
+    bits = {"q4_k": 4.625, "q6_k": 6.5625, "q8_0|q6_k": 8.5}
+    model = path("blocks.gguf")
+    gguf_writer.llama(model, lambda layer, name: "Q6_K" if layer is None or (name, layer) == ("attn_v", 1) else
+                      "Q8_0" if name == "attn_v" else "Q4_K", layers=layers, width=width, inner=inner, vocabulary=vocabulary)
+
+    def matrix(kind, outputs, inputs):
+        # A panel of several formats begins with 64 bytes that say which.
+        return padded(outputs) * inputs * bits[kind] / 8 + ("|" in kind) * padded(outputs) / 16 * 64
+
+    norm = width * FLOAT
+    expected = {
+        "embed_tokens": ("embedding_panels_q6_k", width * bits["q6_k"] / 8),
+        "layers.self_attn.q_proj+k_proj": ("linear_q4_k", layers * (matrix("q4_k", width + width // 2, width) + norm)),
+        "layers.self_attn.v_proj": ("linear_mixed", layers * (matrix("q8_0|q6_k", width // 2, width) + norm)),
+        "layers.self_attn.o_proj.residual": ("linear_q4_k", layers * matrix("q4_k", width, width)),
+        "layers.mlp.gate_up": ("gated_linear_q4_k", layers * (matrix("q4_k", 2 * inner, width) + norm)),
+        "layers.mlp.down_proj.residual": ("linear_q4_k", layers * matrix("q4_k", width, inner)),
+        "lm_head": ("linear_q6_k", matrix("q6_k", vocabulary, width) + norm)}
+    decode, *_ = (explained := explainer.json(model))["steps"]
+    found = {phase["name"]: (phase["calls"], at["bytes"]["weights"]) for phase, at in zip(explained["phases"], decode["phases"])}
+    for name, (call, size) in expected.items():
+        expect(name in found and any(each.startswith(call) for each in found[name][0]), f"{name} does not call {call}: {found}")
+        close(found[name][1], size, f"{name}: bytes of weights")
+    plan = run([explainer.batonc, model, "--emit=event"]).stdout
+    for form in ('"q4_k", 256 by 512', '"q8_0|q6_k", 128 by 256', '"q6_k", 96 by 256'):
+        expect(f"#event.blocks<{form}" in plan, f"no form is {form}")
 
 
 def check_split(explainer, folder, path):
@@ -701,6 +733,7 @@ def test(arguments, scratch):
     check_predictions(explainer, folder)
     check_reasons(explainer, folder)
     check_windows(explainer, os.path.join(arguments.golden, "mistral-window"))
+    check_blocks(explainer, path)
     check_split(explainer, folder, path)
     check_own_body(explainer, folder, path)
     check_ranks(explainer, folder)

@@ -64,13 +64,14 @@ class Writer:
             file.write(head + bytes(-len(head) % 32) + data)
 
 
-def llama(path, kinds, seed=1, layers=3, width=256, inner=512, vocabulary=96, experts=0):
+def llama(path, kinds, seed=1, layers=3, width=256, inner=512, vocabulary=96, experts=0, positions=128,
+          writer=Writer):
     """A model whose tensor `blk.N.X` has the type kinds(N, X), and others kinds(None, X).
     With experts, two of which each row goes to, it is Mixtral's."""
-    writer = Writer(seed)
+    writer = writer(seed)
     writer.set("general.architecture", "llama")
     for key, value in {"embedding_length": width, "feed_forward_length": inner, "block_count": layers,
-                       "attention.head_count": 4, "attention.head_count_kv": 2, "context_length": 128,
+                       "attention.head_count": 4, "attention.head_count_kv": 2, "context_length": positions,
                        "attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 10000.0,
                        "vocab_size": vocabulary}.items():
         writer.set(f"llama.{key}", value)

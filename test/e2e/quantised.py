@@ -7,6 +7,9 @@ CPUs and, by portable bodies, on the emulation of CUDA, for each format and for 
 CUDA's tuned bodies have bits of their own, near those as for other weights (cuda.py), the same for any
 number of workers; of many rows of bytes they have the CPU's.
 
+On two ranks, with parts of the inputs that end with blocks of 256, it is so, too, and logits are
+near one rank's; a part that ends within a block is refused.
+
 Without --more: layers that differ, on CPUs; --activations=int8, also in a batch; tuned bodies; refusals.
 """
 
@@ -74,8 +77,7 @@ def rounded(arguments, model, name, expected):
     for what, flags in (INT8 | MORE_INT8 if arguments.more else INT8).items():
         other = logits(arguments, model, f"{name}-int8-{what}", "--activations=int8", *flags)
         expect(other == (found[0] if what == "cuda" else found), f"{name}: int8 has other bits: {what}")
-    pairs = [(a, b) for near, exact in zip(rows_of(found[0]), rows_of(expected[0])) for a, b in zip(near, exact)]
-    off = max(abs(a - b) for a, b in pairs) / max(abs(b) for _, b in pairs)
+    off = largest_difference(found[0], expected[0])
     expect(0 < off < 0.05, f"{name}: inputs of 8 bits put logits off by {off}")
     if arguments.more:
         check_tuned(arguments, model, f"{name}-int8", found[0], "--activations=int8")
@@ -120,7 +122,9 @@ def test(folder):
             cuda = logits(arguments, model, f"{name}-cuda", *portable)
             again = logits(arguments, model, f"{name}-cuda-f32", *portable, "--dtype=f32")
             expect(cuda == again, f"{name}: CUDA has other bits than with its numbers in F32")
-    if not arguments.more:
+    if arguments.more:
+        check_ranks(folder)
+    else:
         check_words(folder)
 
 
@@ -139,6 +143,19 @@ def check_memory(found):
         head = 4 * outputs if len(set(kinds)) > 1 else 0
         expected += sum(head + outputs * inputs // 256 * ROOM[kind] for kind in kinds)
     expect(found == expected, f"info says that weights take {found} bytes, not {expected}")
+
+
+def check_ranks(folder):
+    """Linears that tp cuts along their inputs, of K formats: o_proj and down_proj."""
+    model = os.path.join(folder, "ranks.gguf")
+    gguf_writer.llama(model, lambda layer, name: "Q6_K" if name in ("ffn_down", "output", "token_embd") else "Q4_K",
+                      width=512, layers=2)
+    one = logits(arguments, model, "one")
+    found = logits(arguments, model, "ranks", "--mesh=tp=2")
+    expected = logits(arguments, model, "ranks-f32", "--mesh=tp=2", "--dtype=f32")
+    expect(found == expected, "two ranks have other bits than with numbers in F32")
+    # Two sums of halves, instead of one.
+    expect(0 < largest_difference(found[0], one[0]) < 1e-5 and found[1] == one[1], f"two ranks are off by {largest_difference(found[0], one[0])}")
 
 
 def check_words(folder):
@@ -160,6 +177,13 @@ def check_words(folder):
     result = run([arguments.batonc, os.path.join(ROOT, "test/golden/llama-gqa"), "--activations=int8",
                   "-o", os.path.join(folder, "t")], check=False)
     expect(result.returncode != 0 and "no weight of" in result.stderr, f"int8 of a model in F32: {result.stderr}")
+    # Inputs of 256 in two parts.
+    cut = os.path.join(folder, "cut.gguf")
+    gguf_writer.llama(cut, lambda layer, name: "Q4_K", layers=1)
+    result = run([arguments.batonc, cut, "--mesh=tp=2", "-o", os.path.join(folder, "t")], check=False)
+    expect(result.returncode != 0 and result.stderr.count("\n") == 1 and
+           re.search(r"o_proj.weight: .* has 128 inputs, no whole blocks of q4_k, of 256 each", result.stderr),
+           f"a cut within blocks: {result.stderr}")
     # Another file's types are refused by name.
     other = os.path.join(folder, "other.gguf")
     gguf_writer.llama(other, lambda layer, name: "Q5_1")

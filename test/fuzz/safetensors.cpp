@@ -1,12 +1,12 @@
 //===- safetensors.cpp - fuzz: headers of weight files --------------------===//
 
-#include "runtime/weights/safetensors.h"
+#include "ReadWeights.h"
+
 #include "runtime/error.h"
 #include "runtime/weights/quantisation.h"
-#include "runtime/weights/stored_blocks.h"
+#include "runtime/weights/safetensors.h"
 
 #include <string>
-#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,18 +20,14 @@ namespace {
 void read_quantised(const std::shared_ptr<const WeightFile> &file) {
   using Method = Quantisation::Method;
   for (Method method : {Method::Gptq, Method::Awq, Method::CompressedTensors,
-                        Method::Fp8, Method::Bitsandbytes}) {
+                        Method::Fp8, Method::Mxfp4, Method::Bitsandbytes}) {
     Quantisation quantisation;
     quantisation.method = method;
     quantisation.block = {16, 128};
     try {
       const QuantisedTensors weights(quantisation, {file});
-      for (const auto &[name, weight] : weights.all()) {
-        const uint64_t inputs = weight.tensor.shape[1];
-        std::vector<float> row(inputs);
-        for (uint64_t output = 0; output < weight.tensor.shape[0]; ++output)
-          dequantise(weight.tensor, inputs, output, 0, inputs, row.data());
-      }
+      for (const auto &[name, weight] : weights.all())
+        fuzz::read_weights(name, weight.tensor, file);
     } catch (const Error &) {
     }
   }

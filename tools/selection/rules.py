@@ -61,7 +61,7 @@ ONLY_WITH = (
 # What batonc links into programs: a test that runs none does not see it, but where a tool or
 # a unit test is made of it. Bodies it prints, too (--emit=llvm).
 IN_PROGRAMS = ("runtime/*", BODIES)
-WRITES_NO_PROGRAMS = ("test/tools/check-plan/plans.py",)
+WRITES_NO_PROGRAMS = ("test/tools/check-plan/plans.py", "test/golden/quantized.py")
 # Scripts that are about other scripts see the commands of programs, which are these sources;
 # what runs behind them other tests judge.
 SEE_COMMANDS = ("bench_scripts.py", "gpu_scripts.py", "python_*.py")

@@ -9,7 +9,7 @@ from . import rules
 from .scripts import Scripts
 
 # Of programs that batonc writes.
-SCRIPTS = ("test/e2e/", "test/golden/bits.py")
+SCRIPTS = ("test/e2e/", "test/golden/bits.py", "test/golden/quantized.py")
 TOOLS = ("baton-opt", "batonc", "check-plan", "diff-run")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 

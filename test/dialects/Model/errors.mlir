@@ -313,6 +313,22 @@ model.program @p max_seq 8 {
 
 // -----
 
+// ... blocks of quantised weights lie along the inputs of a matrix, and are whole, on ranks too
+// expected-error @below {{is quantised, but no matrix}}
+%w = model.parameter ["a"] : !model.tensor<256 x !model.quantized<"q4_k">>
+
+// -----
+
+// expected-error @below {{has 128 inputs, no whole blocks of q4_k, of 256 each}}
+%w = model.parameter ["a"] {shards = [#model.shard<1 of 256 over ["tp"]>]} : !model.tensor<32 x 128 x !model.quantized<"q4_k">>
+
+// -----
+
+// expected-error @below {{has 96 inputs, no whole blocks of q8_0|int4_g64, of 64 each}}
+%w = model.parameter ["a"] : !model.tensor<32 x 96 x !model.quantized<"q8_0|int4_g64">>
+
+// -----
+
 // parameter: {layer} occurs only inside a stack
 // expected-error @below {{'h.{layer}.a' names a layer outside a stack}}
 %w = model.parameter ["h.{layer}.a"] : !model.tensor<8 x f32>

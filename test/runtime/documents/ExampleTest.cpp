@@ -37,6 +37,7 @@ TEST(ExampleTest, Refuses) {
   for (auto [line, words] :
        std::initializer_list<std::pair<const char *, const char *>>{
            {"{", "is no JSON, from byte"},
+           {R"({"text": 1e999})", "has a number that is too large"},
            {"[]", "is no JSON object"},
            {"{}", "has no key"},
            {R"({"conversations": []})", "the keys \"conversations\""},

@@ -197,6 +197,8 @@ TEST_F(QuantisedFolder, RefusesConfigs) {
       tensors, "'quantization_config.format' is \"marlin-24\"");
   expect_refused(R"({"quant_method": "fp8", "weight_block_size": [128]})",
                  tensors, "'quantization_config.weight_block_size' is a list");
+  expect_refused(R"({"quant_method": "gptq", "group_size": 1e999})", tensors,
+                 "config.json: holds a number that is too large");
 }
 
 TEST_F(QuantisedFolder, RefusesWordsThatDoNotFit) {
@@ -294,6 +296,11 @@ TEST_F(QuantisedFolder, RefusesBitsandbytesThatDoNotFit) {
       with(tensors,
            text_tensor(state, R"({"blocksize": 64, "shape": [16, 128]})")),
       "tensor \"x.weight\" has 512 bytes, which are not those of [16, 128]");
+  expect_refused(
+      bitsandbytes,
+      with(tensors,
+           text_tensor(state, R"({"blocksize": 100, "shape": [16, 64]})")),
+      state + "\" has a blocksize of 100, which is no multiple of 64");
   expect_refused(
       bitsandbytes,
       with(tensors, filled("x.weight.quant_map", DataType::F32, {16}, 1)),
