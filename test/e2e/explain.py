@@ -249,20 +249,22 @@ def check_windows(explainer, folder):
 def check_blocks(explainer, path):
     """Of quantised weights the bytes are those of their blocks, and bodies and forms say which."""
     width, inner, layers, vocabulary = 256, 512, 3, 96
-    bits = {"q4_k": 4.625, "q6_k": 6.5625, "q8_0|q6_k": 8.5}
+    bits = {"q4_k": 4.625, "q6_k": 6.5625, "q8_0": 8.5}
     model = path("blocks.gguf")
     gguf_writer.llama(model, lambda layer, name: "Q6_K" if layer is None or (name, layer) == ("attn_v", 1) else
                       "Q8_0" if name == "attn_v" else "Q4_K", layers=layers, width=width, inner=inner, vocabulary=vocabulary)
 
     def matrix(kind, outputs, inputs):
-        # A panel of several formats begins with 64 bytes that say which.
-        return padded(outputs) * inputs * bits[kind] / 8 + ("|" in kind) * padded(outputs) / 16 * 64
+        return padded(outputs) * inputs * bits[kind] / 8
 
     norm = width * FLOAT
+    # A panel of several formats begins with 64 bytes that say which.
+    heads = padded(width // 2) / 16 * 64
     expected = {
         "embed_tokens": ("embedding_panels_q6_k", width * bits["q6_k"] / 8),
         "layers.self_attn.q_proj+k_proj": ("linear_q4_k", layers * (matrix("q4_k", width + width // 2, width) + norm)),
-        "layers.self_attn.v_proj": ("linear_mixed", layers * (matrix("q8_0|q6_k", width // 2, width) + norm)),
+        "layers.self_attn.v_proj": ("linear_mixed", sum(matrix(kind, width // 2, width) + heads + norm
+                                                           for kind in ("q8_0", "q6_k", "q8_0"))),
         "layers.self_attn.o_proj.residual": ("linear_q4_k", layers * matrix("q4_k", width, width)),
         "layers.mlp.gate_up": ("gated_linear_q4_k", layers * (matrix("q4_k", 2 * inner, width) + norm)),
         "layers.mlp.down_proj.residual": ("linear_q4_k", layers * matrix("q4_k", width, inner)),

@@ -20,7 +20,7 @@ import re
 
 import gguf_writer
 from cuda import largest_difference
-from programs import Program, expect, main, rows_of, run
+from programs import Program, expect, main, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOKENS = [1, 17, 5, 80, 33, 2, 90, 41, 7]
