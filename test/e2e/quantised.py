@@ -94,7 +94,7 @@ def check_tuned(arguments, model, name, exact, *flags):
     expect(one == again, f"{name}: the ring's bits depend on the number of workers")
     off = largest_difference(one, exact)
     # A last bit may round an input of 8 bits to the next number.
-    expect(0 < off < (3e-2 if of_bytes else 1e-5), f"{name}: the ring puts logits off by {off}")
+    expect(0 < off < (5e-2 if of_bytes else 1e-5), f"{name}: the ring puts logits off by {off}")
 
 
 def test(folder):
