@@ -39,7 +39,9 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
         "  BatonTiles tiles;\n";
   if (!phase.streamsSegments()) {
     os << "\n"
-          "  __device__ bool next(" << phase.panelsType() << " &panels) {\n"
+          "  __device__ bool next("
+       << phase.panelsType()
+       << " &panels) {\n"
           "    if (tiles.first >= tiles.last)\n"
           "      return false;\n"
           "    const int64_t tile = tiles.first;\n"
@@ -49,7 +51,9 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
   } else {
     // Experts without rows have none.
     os << "  int64_t row = 0;\n\n"
-          "  __device__ bool next(" << phase.panelsType() << " &panels) {\n"
+          "  __device__ bool next("
+       << phase.panelsType()
+       << " &panels) {\n"
           "    for (panels.count = 0; tiles.first < tiles.last && "
           "panels.count == 0;) {\n"
           "      const int64_t tile = tiles.first;\n"
@@ -132,12 +136,11 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   phase.emitProductChoice();
   phase.emitShare();
   if (memory.hasRing)
-    os << formatv(
-        "  Weights_{0} weights = {{worker, rows, past, outputs, "
-        "iteration, tiles};\n"
-        "  {1} ring(shared, &weights);\n",
-        phase.number(),
-        phase.ringType("Weights_" + std::to_string(phase.number())));
+    os << formatv("  Weights_{0} weights = {{worker, rows, past, outputs, "
+                  "iteration, tiles};\n"
+                  "  {1} ring(shared, &weights);\n",
+                  phase.number(),
+                  phase.ringType("Weights_" + std::to_string(phase.number())));
   const bool beginsEarly = memory.hasRing && !phase.streamsSegments();
   if (beginsEarly)
     os << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")

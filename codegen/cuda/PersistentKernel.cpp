@@ -123,7 +123,8 @@ static void emitRing(const KernelParts &parts) {
                "    return true;\n"
                "  }\n\n"
              : "\n")
-     << "  __device__ bool next(" << panels << " &next) {\n"
+     << "  __device__ bool next(" << panels
+     << " &next) {\n"
         "    next = behind();\n"
         "    return next.count > 0;\n"
         "  }\n\n"

@@ -804,16 +804,14 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
     const uint32_t formats = streamFormats();
     os << ", ";
     if (form)
-      os << blocks::lanes *
-                blocks::bytes_of_output(
-                    {form.getFormats().data(), form.getFormats().size()},
-                    form.getInputs());
+      os << blocks::lanes * blocks::bytes_of_output({form.getFormats().data(),
+                                                     form.getFormats().size()},
+                                                    form.getInputs());
     else
       os << operand(product.depth) << " * 32";
     os << ", "
-       << (!isPowerOf2_32(formats)
-               ? "baton::cuda::mixed_format"
-               : std::to_string(Log2_32(formats)));
+       << (!isPowerOf2_32(formats) ? "baton::cuda::mixed_format"
+                                   : std::to_string(Log2_32(formats)));
   }
   os << "};\n";
 }

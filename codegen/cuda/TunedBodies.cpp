@@ -92,7 +92,6 @@ static std::optional<cuda::PanelsProduct> tunedLinear(CallOp call,
   return std::nullopt;
 }
 
-
 uint32_t cuda::mixedFormats(ProgramOp program) {
   uint32_t formats = 0;
   for (auto parameter : program.getBody().getOps<ParameterOp>())
@@ -102,18 +101,13 @@ uint32_t cuda::mixedFormats(ProgramOp program) {
   return formats;
 }
 
-/// The formats of a linear's weights, as bits: of mixed panels, which one body
-/// reads, all that the program has.
+/// The formats of a linear's weights, as bits: none of what are no blocks.
 static uint32_t formatsOf(CallOp call) {
-  auto weight =
-      mlir::cast<WeightAttr>(cuda::PanelsProduct::of(call)->panels);
+  auto weight = mlir::cast<WeightAttr>(cuda::PanelsProduct::of(call)->panels);
   auto parameter = mlir::SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
       call, weight.getParameter());
   auto form = mlir::dyn_cast<BlocksAttr>(parameter.getFormAttr());
-  const uint32_t formats = form ? bitsOf(form) : 0;
-  return (formats & (formats - 1)) != 0
-             ? cuda::mixedFormats(call->getParentOfType<ProgramOp>())
-             : formats;
+  return form ? bitsOf(form) : 0;
 }
 
 uint32_t cuda::streamFormats(CallOp call) {
@@ -150,15 +144,15 @@ static std::string sizesOf(const BatonMatrixShape &tile) {
   return formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
 }
 
-/// Whether bodies on tensor cores decode them: numbers as they are take too much
-/// of a block's shared memory.
+/// Whether bodies on tensor cores decode them: numbers as they are would take
+/// too much of a block's shared memory.
 static bool areBlocks(uint32_t formats) {
   return formats < 1u << blocks::first_plain_format;
 }
 
 /// One body for all blocks of the program, as a kernel has little room for
-/// several; if that is too large, one for the call's own formats. `bytesOf` says
-/// what formats take of shared memory.
+/// several; if that is too large, one for the call's own formats. `bytesOf`
+/// says what formats take of shared memory.
 static std::optional<cuda::MatrixBody>
 blocksBody(CallOp call, StringRef tuning, const std::string &function,
            const BatonMatrixShape &tile, const cuda::SourceOptions &options,

@@ -208,8 +208,8 @@ static bool isProduct(event::CallOp call) {
   return function && bodies::signatureOf(function->kind).isProduct;
 }
 
-/// Products with BF16 and quantised weights, and in training those of sides that
-/// are rounded to 16 bits.
+/// Products with BF16 and quantised weights, and in training those of sides
+/// that are rounded to 16 bits.
 static bool mayUseTensorCores(event::CallOp call) {
   return isProduct(call) && bodies::isTuned(call.getCallee(), "cuda", "matrix");
 }

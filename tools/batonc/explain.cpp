@@ -87,7 +87,8 @@ static void addFlags(CLI::App &app, ExplainOptions &options) {
   number("--peak", options.machine.peakGigaflops,
          "GFLOP/s of all workers' fused multiply-adds", "GFLOP/s");
   number("--tensor-peak", options.machine.tensorGigaflops,
-         "GFLOP/s of all workers' tensor cores, for products with BF16 or quantised "
+         "GFLOP/s of all workers' tensor cores, for products with BF16 or "
+         "quantised "
          "weights",
          "GFLOP/s");
   number("--event-us", options.machine.eventMicroseconds,

@@ -619,9 +619,9 @@ BATON_DEVICE void multiply_mixed(const float *x, int64_t x_stride,
     for_each_tile<1, 1>(x, x_stride, rows, columns, tile, finish);
   else
     // Numbers as they are beside blocks take more registers.
-    for_each_tile<(BATON_MIXED_FORMATS >> blocks::first_plain_format) != 0 ? 2
-                                                                         : 4,
-                  1>(x, x_stride, rows, columns, tile, finish);
+    for_each_tile<
+        (BATON_MIXED_FORMATS >> blocks::first_plain_format) != 0 ? 2 : 4, 1>(
+        x, x_stride, rows, columns, tile, finish);
 }
 
 } // namespace baton::cuda

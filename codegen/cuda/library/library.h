@@ -22,11 +22,12 @@
 //   within. The headers need no others and compile as C++17 under NVRTC, and
 //   with runtime/cuda/emulation for the host.
 //
-// Numeric contract, but for stream.h, stream_blocks.h, matrix.h, matrix_blocks.h
-// and attention_matrix.h, which have their own and take shared memory: these are the portable bodies, whose
-// results are those of the CPU's, bit for bit (a NaN's payload and the C
-// library's sine and cosine aside): a row's bits depend neither on its tile nor
-// on the number of threads. Compilers must not contract multiplications
+// Numeric contract, but for stream.h, stream_blocks.h, matrix.h,
+// matrix_blocks.h and attention_matrix.h, which have their own and take shared
+// memory: these are the portable bodies, whose results are those of the CPU's,
+// bit for bit (a NaN's payload and the C library's sine and cosine aside): a
+// row's bits depend neither on its tile nor on the number of threads. Compilers
+// must not contract multiplications
 // (--fmad=false), flush subnormal numbers or approximate divisions and roots
 // (NVRTC's defaults).
 //

@@ -67,8 +67,8 @@ BATON_DEVICE void finish_matrices(const float *product,
       });
 }
 
-/// All tiles of a linear. `Product` has the shape of their rows and columns, and
-/// multiplies one, from a panel on.
+/// All tiles of a linear. `Product` has the shape of their rows and columns,
+/// and multiplies one, from a panel on.
 template <typename Product>
 BATON_DEVICE void multiply_tiles(unsigned char *shared,
                                  const BatonMatrixLinear &linear) {

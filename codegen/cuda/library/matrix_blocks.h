@@ -43,7 +43,7 @@ public:
 
   __device__ __forceinline__ void begin() const { chunks.begin(); }
   /// Two neighbouring panels' outputs are those of 32 neighbouring threads, who
-  /// decode a unit each.
+  /// decode some inputs each.
   __device__ __forceinline__ void prepare(int32_t stage) const {
     if (stage == 0) {
       chunks.expect(0);
@@ -52,15 +52,21 @@ public:
     unsigned char *const to = memory + stage % 2 * bytes;
     const uint32_t thread = baton_thread();
 #pragma unroll 1
-    for (uint32_t item = thread; item < Columns * (depths / least_unit);
+    for (uint32_t item = thread; item < Columns * (depths / inputs_at_once);
          item += Threads) {
       const uint32_t lane = item % 16;
-      const uint32_t input = item / 32 % (depths / least_unit) * least_unit;
+      const uint32_t input =
+          item / 32 % (depths / inputs_at_once) * inputs_at_once;
       const uint32_t panel =
-          item / (32 * (depths / least_unit)) * 2 + item / 16 % 2;
+          item / (32 * (depths / inputs_at_once)) * 2 + item / 16 % 2;
       if (panel >= static_cast<uint32_t>(operands.panel_count))
         continue;
-      Decoding decoding{chunks, to, stage, panel, input, lane,
+      Decoding decoding{chunks,
+                        to,
+                        stage,
+                        panel,
+                        input,
+                        lane,
                         stage * depths + static_cast<int32_t>(input) <
                             operands.k};
       with_format<Formats>(chunks.format(panel), decoding);
@@ -82,7 +88,7 @@ private:
   static constexpr int depths = BatonMatrixShape::depths,
                        bytes = Columns / 16 * panel_bytes;
   /// Inputs that a thread decodes at a time.
-  static constexpr uint32_t least_unit = 16;
+  static constexpr uint32_t inputs_at_once = 16;
 
   /// Sixteen inputs of an output; zeros behind the last.
   struct Decoding {
@@ -103,29 +109,29 @@ private:
       const Block &block = chunks.template block<Block>(panel, stage, input);
       const int unit = Chunks::template unit<Block>(stage, input);
       const UnitScales scales = Read::scales(block, unit, lane);
-      // Of units of 32 the second half of their groups, or the first.
-      const int first =
-          Read::unit > 16 ? static_cast<int>(input % Read::unit) / Read::group
-                          : 0;
+      // A unit of 32 is two threads'.
+      const int first = static_cast<int>(input % Read::unit) / Read::group;
 #pragma unroll
       for (int group = 0; group < 16 / Read::group; ++group) {
         const typename Read::Group bits =
             Read::load(block, unit, first + group, lane);
 #pragma unroll
         for (int i = 0; i < Read::group; i += 2) {
-          const uint32_t pair = baton_bf16_pair(decode<Block>(bits, i, scales),
-                                                decode<Block>(bits, i + 1, scales));
+          const uint32_t pair =
+              baton_bf16_pair(decode<Block>(bits, i, scales),
+                              decode<Block>(bits, i + 1, scales));
           at(group * Read::group + i) = static_cast<uint16_t>(pair);
           at(group * Read::group + i + 1) = static_cast<uint16_t>(pair >> 16);
         }
       }
     }
 
-    /// `input` is a multiple of eight, so that places of neighbours are known.
+    /// `input` is a multiple of sixteen, so that it changes no place within
+    /// its depth.
     __device__ __forceinline__ uint16_t &at(int i) const {
       return reinterpret_cast<uint16_t *>(
-          to + DecodedWeights::offset(panel, static_cast<uint32_t>(i),
-                                      lane / 8) +
+          to +
+          DecodedWeights::offset(panel, static_cast<uint32_t>(i), lane / 8) +
           input * 32)[lane % 8];
     }
   };
@@ -171,8 +177,9 @@ struct BlocksProduct {
 
 template <uint32_t Formats, int Threads, int Rows, int Columns,
           int Architecture = BATON_ARCHITECTURE>
-BATON_DEVICE void baton_matrix_multiply_blocks(unsigned char *shared,
-                                               const BatonMatrixLinear &linear) {
+BATON_DEVICE void
+baton_matrix_multiply_blocks(unsigned char *shared,
+                             const BatonMatrixLinear &linear) {
   baton::cuda::multiply_tiles<baton::cuda::BlocksProduct<
       Formats, Threads, Rows, Columns, Architecture>>(shared, linear);
 }
@@ -186,18 +193,18 @@ BATON_DEVICE void baton_matrix_multiply_blocks(unsigned char *shared,
       const int8_t *panels, const float *bias, const float *residual,          \
       int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,       \
       int32_t activation) {                                                    \
-    return {out,      out_stride,      x,    x_stride, panels,  bias,          \
-            nullptr,  residual,        residual_stride,                        \
-            rows,     k,               columns, activation, false, FORMAT};    \
+    return {out,  out_stride, x,          x_stride,        panels,             \
+            bias, nullptr,    residual,   residual_stride, rows,               \
+            k,    columns,    activation, false,           FORMAT};            \
   }
 #define BATON_HAND_GATED_LINEAR(NAME, FORMAT)                                  \
   BATON_DEVICE BatonMatrixLinear baton_hand_##NAME(                            \
       float *out, int64_t out_stride, const float *x, int64_t x_stride,        \
       const int8_t *panels, const float *bias_gate, const float *bias_up,      \
       int64_t rows, int64_t k, int64_t columns, int32_t activation) {          \
-    return {out,     out_stride, x, x_stride, panels,  bias_gate,  bias_up,    \
-            nullptr, 0,          rows, k,     columns, activation, true,       \
-            FORMAT};                                                           \
+    return {out,       out_stride, x,          x_stride, panels,               \
+            bias_gate, bias_up,    nullptr,    0,        rows,                 \
+            k,         columns,    activation, true,     FORMAT};              \
   }
 #define BATON_HAND_LINEARS(NAME, BLOCK)                                        \
   BATON_HAND_LINEAR(linear_##NAME, baton::blocks::NAME)                        \

@@ -94,7 +94,8 @@ template <uint32_t Formats, int Threads, int Columns> class MatrixChunks {
 public:
   static constexpr BlockChunks shape{Columns, Formats};
   /// Of whose numbers there are products of bytes.
-  static constexpr uint32_t integer_formats = Formats & ::baton::cuda::integer_formats;
+  static constexpr uint32_t integer_formats =
+      Formats & ::baton::cuda::integer_formats;
 
   /// `memory` has shape.shared_bytes() bytes. Reads `count` panels, from the
   /// number `first` on.
@@ -181,8 +182,8 @@ private:
         with_format<Formats>(format, bytes);
         if (piece * 16 < bytes.bytes)
           baton_copy_async(to + panel * shape.bytes() + piece * 16,
-                           panels.first + panel * stride + head +
-                               before.bytes + piece * 16);
+                           panels.first + panel * stride + head + before.bytes +
+                               piece * 16);
       }
     }
     baton_copies_commit();

@@ -24,15 +24,14 @@ template <int Threads, int Rows> class MatrixIntegerRows {
 public:
   static constexpr int row_bytes = BatonBlocksMatrixShape::integer_row_bytes;
 
-  __device__ __forceinline__ explicit MatrixIntegerRows(
-      const MatrixOperands &operands)
+  __device__
+      __forceinline__ explicit MatrixIntegerRows(const MatrixOperands &operands)
       : operands(operands), thread(baton_thread()) {}
 
   /// Zeros for what is outside of the operand.
   __device__ __forceinline__ void load(int32_t stage) {
-    const int32_t most =
-        (operands.k - stage * BatonMatrixShape::depths) /
-        QuantisedInputs::inputs * words;
+    const int32_t most = (operands.k - stage * BatonMatrixShape::depths) /
+                         QuantisedInputs::inputs * words;
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const bool inside = is_row(i) && row(i) < operands.rows && part(i) < most;
@@ -100,11 +99,11 @@ template <typename Chunks, int Down, int Across> struct IntegerUnits {
 #pragma unroll
       for (int i = 0; i < 2 / units; ++i) {
         const uint32_t four = lane % 4 + i * 4;
-        right[i] = Read::bytes(
-            Read::load(block, first + half,
-                       static_cast<int>(four * 4 / Read::group),
-                       column + lane / 4),
-            static_cast<int>(four % (Read::group / 4)));
+        right[i] =
+            Read::bytes(Read::load(block, first + half,
+                                   static_cast<int>(four * 4 / Read::group),
+                                   column + lane / 4),
+                        static_cast<int>(four % (Read::group / 4)));
       }
       // Of the sums, two neighbouring columns of two rows.
       const UnitScales scales[2] = {
@@ -130,9 +129,8 @@ template <typename Chunks, int Down, int Across> struct IntegerUnits {
               units > 1 ? from.sums[half] : from.sums[0] + from.sums[1];
 #pragma unroll
           for (int e = 0; e < 2; ++e)
-            add_unit<Block>(sums[i][eight][lower * 2 + e],
-                            sum[lower * 2 + e], of_unit, scales[e],
-                            from.scale);
+            add_unit<Block>(sums[i][eight][lower * 2 + e], sum[lower * 2 + e],
+                            of_unit, scales[e], from.scale);
         }
       }
     }
@@ -169,10 +167,10 @@ BATON_DEVICE void multiply_integers(unsigned char *shared,
       const unsigned char *const own =
           shared + stage % 2 * (Rows * row_bytes) + top * row_bytes;
 #pragma unroll 1
-      for (uint32_t input = 0; input < BatonMatrixShape::depths &&
-                               stage * BatonMatrixShape::depths +
-                                       static_cast<int32_t>(input) <
-                                   operands.k;
+      for (uint32_t input = 0;
+           input < BatonMatrixShape::depths &&
+           stage * BatonMatrixShape::depths + static_cast<int32_t>(input) <
+               operands.k;
            input += QuantisedInputs::inputs) {
         uint32_t bytes[down][4];
 #pragma unroll
@@ -189,8 +187,8 @@ BATON_DEVICE void multiply_integers(unsigned char *shared,
           if (panel >= static_cast<uint32_t>(operands.panel_count))
             continue;
           const IntegerUnits<Chunks, down, across> units{
-              chunks, own, stage, panel, input, j % 2 * 8U, lane, bytes, sum,
-              j};
+              chunks,     own,  stage, panel, input,
+              j % 2 * 8U, lane, bytes, sum,   j};
           with_format<Chunks::integer_formats>(chunks.format(panel), units);
         }
       }

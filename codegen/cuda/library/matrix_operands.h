@@ -7,10 +7,10 @@
 // chunks of a row, which eight threads store together. PTX calls it the
 // 128-byte swizzle.
 //
-// Of weights a stage is [Columns / 16][64][16] of BF16, panels as in memory. How
-// stages come there is a class's business. The multiplications ask for them in
-// this order, all threads at once, behind a barrier that lets what they wrote
-// be read:
+// Of weights a stage is [Columns / 16][64][16] of BF16, panels as in memory.
+// How stages come there is a class's business. The multiplications ask for them
+// in this order, all threads at once, behind a barrier that lets what they
+// wrote be read:
 //
 //   begin()          whatever was in shared memory has been read
 //   prepare(stage)   the next one; the stage before it may still be read

@@ -266,9 +266,9 @@ private:
   }
   /// Of inputs of 8 bits.
   template <typename Block>
-  __device__ __forceinline__ void
-  add_bytes(const Block *blocks, const blocks::QuantisedInputs *row,
-            int32_t inputs) const {
+  __device__ __forceinline__ void add_bytes(const Block *blocks,
+                                            const blocks::QuantisedInputs *row,
+                                            int32_t inputs) const {
     typedef Reader<Block> Read;
     constexpr int units = Block::inputs / Read::unit;
     constexpr int of_inputs = blocks::QuantisedInputs::inputs / Read::unit;
@@ -312,10 +312,10 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
   // All panels read the same row: it waits for the second-level cache once.
-  baton_touch(x, OfBytes ? k / blocks::QuantisedInputs::inputs *
-                               static_cast<int64_t>(
-                                   sizeof(blocks::QuantisedInputs) / 4)
-                         : k);
+  baton_touch(
+      x, OfBytes ? k / blocks::QuantisedInputs::inputs *
+                       static_cast<int64_t>(sizeof(blocks::QuantisedInputs) / 4)
+                 : k);
   const auto *panel = static_cast<const unsigned char *>(panels);
   uint32_t before = 0;
   int turn = 0;
@@ -334,8 +334,8 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
 #pragma unroll 1
       for (int32_t chunk = Ring::first_chunk(before); chunk < chunks;
            chunk += Ring::warps) {
-        const StreamedChunk<OfBytes> streamed{
-            ring.front(), x, chunk, static_cast<int32_t>(k), sum};
+        const StreamedChunk<OfBytes> streamed{ring.front(), x, chunk,
+                                              static_cast<int32_t>(k), sum};
         with_stream_format<Formats>(format, streamed);
         ring.pop();
       }
@@ -376,7 +376,8 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
       const TYPE *panels, const float *bias, const float *residual, int64_t,   \
       int64_t, int64_t k, int64_t columns, int32_t activation) {               \
     baton::cuda::stream_block_panels<(FORMATS), 1, OF_BYTES>(                  \
-        ring, x, k, panels, columns, [&](int64_t column, const float(&sum)[1]) { \
+        ring, x, k, panels, columns,                                           \
+        [&](int64_t column, const float(&sum)[1]) {                            \
           float value = bias ? sum[0] + bias[column] : sum[0];                 \
           value = baton::cuda::activate(value, activation);                    \
           out[column] = residual ? value + residual[column] : value;           \
@@ -401,7 +402,8 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
       const TYPE *panels, const float *bias_gate, const float *bias_up,        \
       int64_t, int64_t k, int64_t columns, int32_t activation) {               \
     baton::cuda::stream_block_panels<(FORMATS), 2, OF_BYTES>(                  \
-        ring, x, k, panels, columns, [&](int64_t column, const float(&sum)[2]) { \
+        ring, x, k, panels, columns,                                           \
+        [&](int64_t column, const float(&sum)[2]) {                            \
           const float gate = bias_gate ? sum[0] + bias_gate[column] : sum[0];  \
           const float up = bias_up ? sum[1] + bias_up[column] : sum[1];        \
           out[column] = baton::cuda::activate_gated(gate, up, activation);     \

@@ -16,13 +16,13 @@ namespace baton::cuda {
 
 /// Inputs of a chunk, so that it has some 2 KiB.
 template <typename Block>
-constexpr int stream_inputs =
-    baton::blocks::IsPlain<Block>::value ? 2048 / static_cast<int>(sizeof(Block))
-    : Block::inputs > 128                ? Block::inputs
-                                         : 128;
+constexpr int stream_inputs = baton::blocks::IsPlain<Block>::value
+                                  ? 2048 / static_cast<int>(sizeof(Block))
+                              : Block::inputs > 128 ? Block::inputs
+                                                    : 128;
 template <typename Block>
-constexpr int stream_bytes = stream_inputs<Block> / Block::inputs *
-                             static_cast<int>(sizeof(Block));
+constexpr int stream_bytes =
+    stream_inputs<Block> / Block::inputs * static_cast<int>(sizeof(Block));
 
 } // namespace baton::cuda
 

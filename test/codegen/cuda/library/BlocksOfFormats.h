@@ -19,13 +19,12 @@ inline std::vector<DataType> types_of(const std::string &list) {
       types.push_back(
           plain_types[format - &blocks::formats[blocks::first_plain_format]]);
     else
-      types.push_back(std::find_if(std::begin(stored_formats),
-                                   std::end(stored_formats),
-                                   [&](const StoredFormat &stored) {
-                                     return format->name ==
-                                            std::string(stored.format);
-                                   })
-                          ->type);
+      types.push_back(
+          std::find_if(std::begin(stored_formats), std::end(stored_formats),
+                       [&](const StoredFormat &stored) {
+                         return format->name == std::string(stored.format);
+                       })
+              ->type);
   return types;
 }
 

@@ -119,10 +119,10 @@ BATON_SHARED_KERNEL(kernel_stream_gated_linear,
 
 // As StreamBlocksBodies.cpp asks for them.
 #define BATON_STREAM_KERNEL(name, format, of_bytes)                            \
-  BATON_SHARED_KERNEL(kernel_stream_##name,                                    \
-                      baton::test::stream_blocks<1u << baton::blocks::format,  \
-                                                 1u << baton::blocks::format,  \
-                                                 of_bytes, 256>)
+  BATON_SHARED_KERNEL(                                                         \
+      kernel_stream_##name,                                                    \
+      baton::test::stream_blocks<1u << baton::blocks::format,                  \
+                                 1u << baton::blocks::format, of_bytes, 256>)
 BATON_STREAM_KERNEL(blocks_q4_k, q4_k, false)
 BATON_STREAM_KERNEL(blocks_q6_k, q6_k, false)
 BATON_STREAM_KERNEL(integers_q4_k, q4_k, true)

@@ -74,9 +74,9 @@ bool MatrixBlocksBody::can_run() const {
 }
 
 void MatrixBlocksBody::run(BlocksLinear call, uint64_t seed) const {
-  const emulation::Launch launch = {
-      1, static_cast<unsigned>(shape.tile.threads),
-      static_cast<size_t>(shared_bytes()), seed};
+  const emulation::Launch launch = {1,
+                                    static_cast<unsigned>(shape.tile.threads),
+                                    static_cast<size_t>(shared_bytes()), seed};
   run_placed(
       kernel(), launch.threads, launch.shared_bytes,
       [&] { emulation::launch(launch, body, &call); }, call.out,

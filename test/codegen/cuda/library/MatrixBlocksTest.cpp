@@ -28,8 +28,7 @@ void test::PrintTo(const MatrixBlocksBody &body, std::ostream *os) {
 namespace {
 
 /// In panels, rounded to nearest even.
-std::vector<uint16_t> rounded_panels(const QuantisedWeight &weight,
-                                     int64_t k) {
+std::vector<uint16_t> rounded_panels(const QuantisedWeight &weight, int64_t k) {
   const std::vector<float> panels = weight.as_panels(k);
   std::vector<uint16_t> rounded(panels.size());
   std::transform(panels.begin(), panels.end(), rounded.begin(), [](float x) {
@@ -56,9 +55,10 @@ protected:
     const int64_t columns[] = {8, 21, tile.columns / 2 + 8, tile.columns};
     const int64_t depths[] = {1, 3, 2, 9};
     for (size_t i = 0; i < 8; ++i)
-      result.push_back({rows[i % 4],
-                        block * depths[i % 4] / (block > 64 && i % 4 == 3 ? 3 : 1),
-                        columns[(i + i / 4) % 4], false});
+      result.push_back(
+          {rows[i % 4],
+           block * depths[i % 4] / (block > 64 && i % 4 == 3 ? 3 : 1),
+           columns[(i + i / 4) % 4], false});
     result.push_back({tile.rows + 3, block * 2, tile.columns + 17, false});
     return result;
   }
@@ -125,8 +125,8 @@ TEST_P(MatrixBlocks, LinearHasTheBitsOfItsNumbers) {
       const std::vector<uint16_t> panels = rounded_panels(weight, k);
       of_bf16().run({expected.data(), expected.stride, x.data(), x.stride,
                      panels.data(), biases,
-                     with_residual ? expected.data() : nullptr,
-                     expected.stride, rows, k, columns, activation});
+                     with_residual ? expected.data() : nullptr, expected.stride,
+                     rows, k, columns, activation});
     }
     const Buffer &left = GetParam().of_integers ? bytes : x;
     GetParam().run({out.data(), out.stride, left.data(), left.stride,
@@ -163,10 +163,9 @@ TEST_P(MatrixBlocks, GatedLinearHasTheBitsOfItsNumbers) {
           BATON_ACTIVATION_SILU);
     else {
       const std::vector<uint16_t> panels = rounded_panels(weight, k);
-      of_bf16().run(MatrixGatedLinear{expected.data(), expected.stride,
-                                      x.data(), x.stride, panels.data(),
-                                      gate.data(), up.data(), rows, k, columns,
-                                      BATON_ACTIVATION_SILU});
+      of_bf16().run(MatrixGatedLinear{
+          expected.data(), expected.stride, x.data(), x.stride, panels.data(),
+          gate.data(), up.data(), rows, k, columns, BATON_ACTIVATION_SILU});
     }
     const Buffer &left = GetParam().of_integers ? bytes : x;
     GetParam().run({out.data(), out.stride, left.data(), left.stride,
@@ -177,15 +176,15 @@ TEST_P(MatrixBlocks, GatedLinearHasTheBitsOfItsNumbers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Library, MatrixBlocks, ::testing::ValuesIn(matrix_blocks_bodies()),
-    [](const auto &test) {
-      std::string name = test.param.kernel();
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
-          '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Library, MatrixBlocks,
+                         ::testing::ValuesIn(matrix_blocks_bodies()),
+                         [](const auto &test) {
+                           std::string name = test.param.kernel();
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return !std::isalnum(c); }, '_');
+                           return name;
+                         });
 
 TEST(MatrixBlocksShape, FitsTheBlock) {
   // The usual tile of each format, and what llama.cpp's Q4_K_M has.

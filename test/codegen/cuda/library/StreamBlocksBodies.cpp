@@ -13,8 +13,7 @@
 using namespace baton;
 using namespace baton::test;
 
-template <uint32_t Formats, bool OfBytes, int Threads,
-          uint32_t Ring = Formats>
+template <uint32_t Formats, bool OfBytes, int Threads, uint32_t Ring = Formats>
 static StreamBlocksBody body_of(const char *formats) {
   return {formats, Threads, OfBytes, [](void *arguments) {
             const auto &call =
@@ -64,12 +63,13 @@ const std::vector<StreamBlocksBody> &test::stream_blocks_bodies() {
 #undef BATON_INTEGER_BODY_OF
               body_of<some_formats, false, 128>(some_names),
       body_of<some_formats, true, 128>(some_names),
-      body_of<1u << blocks::q4_0 | 1u << blocks::f16 | 1u << blocks::f32, false,
-              64>("q4_0|f16|f32"),
+      body_of < 1u << blocks::q4_0 | 1u << blocks::f16 | 1u << blocks::f32,
+      false, 64 > ("q4_0|f16|f32"),
       // A ring with longer slots than its own.
-      body_of<1u << blocks::bf16, false, 128, 1u << blocks::bf16 | some_formats>(
-          "bf16"),
-      body_of<1u << blocks::q4_0, false, 32, 1u << blocks::q4_0 | 1u << blocks::bf16>("q4_0"),
+      body_of < 1u << blocks::bf16, false, 128,
+      1u << blocks::bf16 | some_formats > ("bf16"),
+      body_of < 1u << blocks::q4_0, false, 32,
+      1u << blocks::q4_0 | 1u << blocks::bf16 > ("q4_0"),
       body_of<1u << blocks::q4_k, false, 256>("q4_k"),
       body_of<1u << blocks::q4_k, true, 256>("q4_k"),
       body_of<1u << blocks::q6_k, false, 256>("q6_k")};

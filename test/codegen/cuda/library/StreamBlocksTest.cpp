@@ -16,8 +16,8 @@ using namespace baton;
 using namespace baton::test;
 
 void test::PrintTo(const StreamBlocksBody &body, std::ostream *os) {
-  *os << body.formats << (body.of_integers ? ", bytes, " : ", ")
-      << body.threads << " threads";
+  *os << body.formats << (body.of_integers ? ", bytes, " : ", ") << body.threads
+      << " threads";
 }
 
 namespace {
@@ -60,8 +60,8 @@ protected:
     const auto *const inputs =
         reinterpret_cast<const blocks::QuantisedInputs *>(bytes.data());
     for (int64_t i = 0; i < k; ++i)
-      numbers.at(0, i) = double{inputs[i / 32].scale} *
-                         inputs[i / 32].quants[i % 32];
+      numbers.at(0, i) =
+          double{inputs[i / 32].scale} * inputs[i / 32].quants[i % 32];
     return {std::move(bytes), std::move(numbers)};
   }
   /// Chunks of less than one for each warp, and of more than the ring holds;
@@ -84,9 +84,8 @@ TEST_P(StreamBlocks, LinearMatchesOracle) {
   Random random(1);
   int number = 0;
   for (const int64_t k : depths())
-    for (const auto [columns, tile] : {std::pair<int64_t, int64_t>{16, 16},
-                                       {40, 16},
-                                       {100, 48}}) {
+    for (const auto [columns, tile] :
+         {std::pair<int64_t, int64_t>{16, 16}, {40, 16}, {100, 48}}) {
       const int32_t activation = number % (BATON_ACTIVATION_RELU + 1);
       const StreamedWeight weight = this->weight(columns, k, 5 + number);
       const auto [x, numbers] = row_of(random, k);
@@ -189,14 +188,14 @@ TEST_P(StreamBlocks, BitsDoNotDependOnTilesOrSchedules) {
   expect_same_bits(run(16, 0), whole);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Library, StreamBlocks, ::testing::ValuesIn(stream_blocks_bodies()),
-    [](const auto &test) {
-      std::string name = test.param.kernel();
-      std::replace_if(
-          name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
-          '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Library, StreamBlocks,
+                         ::testing::ValuesIn(stream_blocks_bodies()),
+                         [](const auto &test) {
+                           std::string name = test.param.kernel();
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return !std::isalnum(c); }, '_');
+                           return name;
+                         });
 
 } // namespace

@@ -28,10 +28,9 @@ linear_of_blocks(unsigned char *shared, float *out, int64_t out_stride,
                  int64_t residual_stride, int64_t rows, int64_t k,
                  int64_t columns, int32_t activation, bool gated) {
   baton_matrix_multiply_blocks<Formats, Threads, Rows, Columns, Architecture>(
-      shared,
-      {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
-       residual_stride, rows, k, columns, activation, gated,
-       format_of(Formats)});
+      shared, {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
+               residual_stride, rows, k, columns, activation, gated,
+               format_of(Formats)});
 }
 
 /// Of x that quantise_rows has made.
@@ -42,10 +41,9 @@ BATON_DEVICE void integer_linear_of_blocks(
     const float *bias_up, const float *residual, int64_t residual_stride,
     int64_t rows, int64_t k, int64_t columns, int32_t activation, bool gated) {
   baton_matrix_multiply_integers<Formats, Threads, Rows, Columns>(
-      shared,
-      {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
-       residual_stride, rows, k, columns, activation, gated,
-       format_of(Formats)});
+      shared, {out, out_stride, x, x_stride, panels, bias, bias_up, residual,
+               residual_stride, rows, k, columns, activation, gated,
+               format_of(Formats)});
 }
 
 /// Bits of formats that mixed panels of tests have.

@@ -57,11 +57,22 @@ constexpr int64_t width = k;
 void kernel(void *argument) {
   const Linear &linear = *static_cast<const Linear *>(argument);
   BATON_DYNAMIC_SHARED(shared);
-  const BatonMatrixLinear call = {
-      linear.out, columns, linear.x, width,   linear.panels,
-      nullptr,    nullptr, nullptr,  0,       rows,
-      k,          columns, BATON_ACTIVATION_NONE, false,
-      is_mixed ? mixed_format : first_format(formats)};
+  const BatonMatrixLinear call = {linear.out,
+                                  columns,
+                                  linear.x,
+                                  width,
+                                  linear.panels,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  0,
+                                  rows,
+                                  k,
+                                  columns,
+                                  BATON_ACTIVATION_NONE,
+                                  false,
+                                  is_mixed ? mixed_format
+                                           : first_format(formats)};
 #ifdef INTEGERS
   baton_matrix_multiply_integers<formats, THREADS, ROWS, COLUMNS>(shared, call);
 #else
@@ -77,12 +88,11 @@ int value(int64_t row, int64_t depth) {
 
 /// A panel's bytes: a head, and the blocks of either format.
 constexpr int64_t head_bytes = is_mixed ? sizeof(blocks::MixedHead) : 0,
-                  stride =
-                      head_bytes +
-                      (is_mixed && sizeof(Block) * 32 < sizeof(blocks::Q8_0) *
-                                                            Block::inputs
-                           ? k / 32 * sizeof(blocks::Q8_0)
-                           : k / Block::inputs * sizeof(Block));
+                  stride = head_bytes +
+                           (is_mixed && sizeof(Block) * 32 <
+                                            sizeof(blocks::Q8_0) * Block::inputs
+                                ? k / 32 * sizeof(blocks::Q8_0)
+                                : k / Block::inputs * sizeof(Block));
 
 /// Gives a block of any bits scales of 1 and 2, and units whole ones to 4.
 template <typename Any> void simplify(Any &block) {
@@ -121,7 +131,8 @@ int main(int argc, char **argv) {
       for (int64_t i = 0; i < k / Block::inputs; ++i)
         simplify(reinterpret_cast<Block *>(place + head_bytes)[i]);
   }
-  std::vector<float> x(rows * k), out(rows * columns, NAN), numbers(k * columns);
+  std::vector<float> x(rows * k), out(rows * columns, NAN),
+      numbers(k * columns);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t depth = 0; depth < k; ++depth)
       x[row * k + depth] = static_cast<float>(value(row, depth));
@@ -153,9 +164,9 @@ int main(int argc, char **argv) {
 #endif
   Linear linear = {left.data(), reinterpret_cast<const int8_t *>(panels.data()),
                    out.data()};
-  baton::emulation::launch({1, THREADS, shared_bytes,
-                            argc > 1 ? strtoull(argv[1], nullptr, 10) : 0},
-                           kernel, &linear);
+  baton::emulation::launch(
+      {1, THREADS, shared_bytes, argc > 1 ? strtoull(argv[1], nullptr, 10) : 0},
+      kernel, &linear);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column) {
       double expected = 0;

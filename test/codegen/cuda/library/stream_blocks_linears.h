@@ -36,18 +36,18 @@ struct TaskBlockPanels {
 /// A product of a row and panels of `Formats`, through a ring that holds those
 /// of `Ring` too. Of bytes, x is what quantise_rows has made.
 template <uint32_t Formats, uint32_t Ring, bool OfBytes, int Threads>
-BATON_DEVICE void
-stream_blocks(unsigned char *shared, float *out, const float *x,
-              const unsigned char *panels, const float *bias,
-              const float *other, int64_t k, int64_t stride, int64_t columns,
-              int64_t tile, int32_t activation, bool gated) {
+BATON_DEVICE void stream_blocks(unsigned char *shared, float *out,
+                                const float *x, const unsigned char *panels,
+                                const float *bias, const float *other,
+                                int64_t k, int64_t stride, int64_t columns,
+                                int64_t tile, int32_t activation, bool gated) {
   typedef BatonBlockRing<TaskBlockPanels, Ring, block_ring_bytes * Threads,
                          Threads>
       TaskRing;
   const int64_t sides = gated ? 2 : 1;
-  const uint32_t format =
-      (Formats & (Formats - 1)) != 0 ? baton::cuda::mixed_format
-                                     : baton::cuda::first_format(Formats);
+  const uint32_t format = (Formats & (Formats - 1)) != 0
+                              ? baton::cuda::mixed_format
+                              : baton::cuda::first_format(Formats);
   TaskBlockPanels source = {panels, k, stride, columns, tile, sides, format};
   TaskRing ring(shared, &source);
   ring.begin();
@@ -58,16 +58,14 @@ stream_blocks(unsigned char *shared, float *out, const float *x,
     // As the library's bodies finish their columns.
     if (gated)
       baton::cuda::stream_block_panels<Formats, 2, OfBytes>(
-          ring, x, k, own, count,
-          [&](int64_t column, const float(&sum)[2]) {
+          ring, x, k, own, count, [&](int64_t column, const float(&sum)[2]) {
             out[first + column] = baton::cuda::activate_gated(
                 sum[0] + bias[first + column], sum[1] + other[first + column],
                 activation);
           });
     else
       baton::cuda::stream_block_panels<Formats, 1, OfBytes>(
-          ring, x, k, own, count,
-          [&](int64_t column, const float(&sum)[1]) {
+          ring, x, k, own, count, [&](int64_t column, const float(&sum)[1]) {
             out[first + column] =
                 baton::cuda::activate(sum[0] + bias[first + column],
                                       activation) +
