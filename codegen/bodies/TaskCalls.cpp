@@ -204,6 +204,36 @@ static std::string expectedPointee(const OperandSignature &operand,
   return function.isDouble ? "f64" : "f32";
 }
 
+/// What blocks a body takes that are not the given ones, or nothing: those that
+/// its variant names, and of products of bytes only whole numbers, beside which
+/// partly_integer_linear takes numbers as they are.
+static std::string takesOtherBlocks(CallOp op, const BodyFunction &function,
+                                    mlir::Attribute given) {
+  auto weight = mlir::dyn_cast<WeightAttr>(given);
+  if (!weight)
+    return {};
+  auto parameter = mlir::SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
+      op, weight.getParameter());
+  auto form =
+      parameter ? mlir::dyn_cast_if_present<BlocksAttr>(parameter.getFormAttr())
+                : BlocksAttr();
+  if (!form)
+    return {};
+  if (form.getVariant() != function.format)
+    return ("blocks of " + function.format).str();
+  const StringRef body = signatureOf(function.kind).name;
+  const bool isPartly = body.starts_with("partly_integer_");
+  if (!isPartly && !body.starts_with("integer_"))
+    return {};
+  const StringRef list = form.getFormats();
+  for (const blocks::Format *format :
+       blocks::listed_formats({list.data(), list.size()}))
+    if (!format->is_integer && !(isPartly && format->is_plain))
+      return isPartly ? "blocks of whole numbers, and numbers as they are"
+                      : "blocks of whole numbers";
+  return {};
+}
+
 static Error checkOperand(CallOp op, const BodyFunction &function,
                           const OperandSignature &operand,
                           mlir::Attribute given) {
@@ -226,6 +256,10 @@ static Error checkOperand(CallOp op, const BodyFunction &function,
     if (to_string(pointee) != expected)
       return fail(expected + " there, and it holds " + to_string(pointee));
   }
+  if (operand.role == Role::Matrix)
+    if (std::string taken = takesOtherBlocks(op, function, given);
+        !taken.empty())
+      return fail(taken);
   return Error::success();
 }
 

@@ -70,7 +70,7 @@ bool counts(mlir::Attribute count, const Tile &tile, mlir::AffineExpr rest) {
 } // namespace
 
 static bool isLinear(CallOp call) {
-  return cuda::PanelsProduct::of(call).has_value();
+  return dynCall<LinearCall>(call) || dynCall<GatedLinearCall>(call);
 }
 
 std::optional<cuda::CublasLtProduct> cuda::cublasLtProduct(PhaseOp phase,

@@ -696,13 +696,22 @@ void PhaseEmitter::emitCall(CallOp call) {
   if (call == streaming && mostRows == 1)
     return;
   auto body = bodies.functions.find(call.getCallee());
-  if (auto matrix = matrices.find(call); matrix != matrices.end())
+  if (auto matrix = matrices.find(call); matrix != matrices.end()) {
+    emitUnderRing(call, list);
     os << matrix->second.name << "(worker.shared, ";
-  else if (body != bodies.functions.end())
+  } else if (body != bodies.functions.end())
     os << body->second << "(";
   else
     os << "baton_task_" << call.getCallee() << "(";
   os << list << ");\n";
+}
+
+/// Where a step of one row may be the kernel's, what takes shared memory leaves
+/// it to the ring then, and the portable body computes.
+void PhaseEmitter::emitUnderRing(CallOp call, StringRef list) {
+  if (ringFormats != 0 && mostRows > 1 && call != streaming)
+    os << "if (rows == 1)\n      baton_task_" << call.getCallee() << "(" << list
+       << ");\n    else ";
 }
 
 /// Leaves the function for the kernel's body; the next part of the task begins
@@ -723,6 +732,7 @@ void PhaseEmitter::emitHandOver(CallOp call, int part,
   } else {
     emitCondition(call, list);
   }
+  emitUnderRing(call, list);
   os << "{\n"
      << "      calls.body_" << number << " = " << body.hand << "(" << list
      << ");\n"
@@ -800,7 +810,7 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
      << (product.sides == 2 ? " * 2" : "") << ", " << operand(product.depth);
   if (ringHasBlocks()) {
     ParameterOp op = layout.parameters.find(symbol)->second.op;
-    auto form = mlir::dyn_cast<BlocksAttr>(op.getFormAttr());
+    auto form = mlir::dyn_cast_if_present<BlocksAttr>(op.getFormAttr());
     const uint32_t formats = streamFormats();
     os << ", ";
     if (form)

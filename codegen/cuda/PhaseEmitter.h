@@ -132,6 +132,7 @@ private:
   void emitCalls();
   void emitCall(event::CallOp call);
   void emitCondition(event::CallOp call, llvm::StringRef list);
+  void emitUnderRing(event::CallOp call, llvm::StringRef list);
   void emitHandOver(event::CallOp call, int part,
                     const KernelBodies &kernelBodies);
   void emitAdvance(event::AdvanceOp advance);

@@ -95,7 +95,8 @@ static std::optional<cuda::PanelsProduct> tunedLinear(CallOp call,
 uint32_t cuda::mixedFormats(ProgramOp program) {
   uint32_t formats = 0;
   for (auto parameter : program.getBody().getOps<ParameterOp>())
-    if (auto form = mlir::dyn_cast<BlocksAttr>(parameter.getFormAttr()))
+    if (auto form =
+            mlir::dyn_cast_if_present<BlocksAttr>(parameter.getFormAttr()))
       if (uint32_t listed = bitsOf(form); (listed & (listed - 1)) != 0)
         formats |= listed;
   return formats;
@@ -106,7 +107,7 @@ static uint32_t formatsOf(CallOp call) {
   auto weight = mlir::cast<WeightAttr>(cuda::PanelsProduct::of(call)->panels);
   auto parameter = mlir::SymbolTable::lookupNearestSymbolFrom<ParameterOp>(
       call, weight.getParameter());
-  auto form = mlir::dyn_cast<BlocksAttr>(parameter.getFormAttr());
+  auto form = mlir::dyn_cast_if_present<BlocksAttr>(parameter.getFormAttr());
   return form ? bitsOf(form) : 0;
 }
 

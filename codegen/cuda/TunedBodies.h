@@ -40,7 +40,7 @@ uint32_t streamFormats(event::CallOp call);
 /// attention_matrix.h, product.h or product_matrix.h that takes the block's
 /// shared memory.
 struct MatrixBody {
-  /// "baton_matrix_linear_bf16<256, 128, 128>"
+  /// "baton_matrix_attention<256, 64, 64>"
   std::string name;
   int64_t sharedBytes;
   /// Where phases of a persistent kernel hand their calls to the kernel: what

@@ -645,6 +645,12 @@ LogicalResult PlanVerifier::verifyOperands(PhaseOp phase, CallOp call) {
       return call.emitError()
              << "repeats " << repeat << " times, but " << weight.getParameter()
              << " has " << parameter.getLayers() << " layers";
+    // A body that is not the library's does not ask a panel where the next is.
+    if (layerFormatsOf(parameter) && !bodies::lookUp(call.getCallee()))
+      return call.emitError()
+             << "reads " << weight.getParameter()
+             << ", whose layers have formats of their own, which only bodies "
+                "of the task library find";
     // Only panels are where an offset says in every layer.
     if (layerFormatsOf(parameter) &&
         !weight.getOffset().getResult(0).isMultipleOf(

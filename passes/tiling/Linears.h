@@ -65,6 +65,19 @@ private:
   }
 };
 
+/// Of a gate, whose up is stored alike: no body reads several formats of both.
+inline mlir::LogicalResult expectOneFormat(mlir::Operation *op,
+                                           mlir::Value gate) {
+  auto stored = mlir::dyn_cast<model::QuantizedType>(
+      model::typeOf(gate).getElementType());
+  if (!stored || !stored.isMixed())
+    return mlir::success();
+  return op->emitOpError() << "cannot be tiled: gates and ups are stored as "
+                           << stored.getFormats()
+                           << ", and no body reads several formats of both; "
+                              "multiply by each of them in an op of its own";
+}
+
 /// Reads a tile of rows of x, through the linear's norm if it has one, or
 /// through the body that makes it. That is computed again by every worker: it
 /// costs less than handing it on.

@@ -88,8 +88,7 @@ static void addFlags(CLI::App &app, ExplainOptions &options) {
          "GFLOP/s of all workers' fused multiply-adds", "GFLOP/s");
   number("--tensor-peak", options.machine.tensorGigaflops,
          "GFLOP/s of all workers' tensor cores, for products with BF16 or "
-         "quantised "
-         "weights",
+         "quantised weights",
          "GFLOP/s");
   number("--event-us", options.machine.eventMicroseconds,
          "microseconds from a notification to the task that waits for it",

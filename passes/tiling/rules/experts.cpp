@@ -261,13 +261,8 @@ static LogicalResult tile(model::GroupedLinearOp op, Tiler &tiler) {
 }
 
 static LogicalResult tile(model::GroupedGatedLinearOp op, Tiler &tiler) {
-  if (auto stored =
-          dyn_cast<model::QuantizedType>(typeOf(op.getGate()).getElementType());
-      stored && stored.isMixed())
-    return op.emitOpError() << "cannot be tiled: gates and ups are stored as "
-                            << stored.getFormats()
-                            << ", and no body reads several formats of both; "
-                               "multiply by each of them in an op of its own";
+  if (failed(expectOneFormat(op, op.getGate())))
+    return failure();
   std::string name = tiler.plan.uniqueName(nameOf(op));
   tiler.views[op.getResult()] =
       tiler.plan.places(name, typeOf(op.getResult()), op.getLoc());

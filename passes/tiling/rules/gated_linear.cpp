@@ -25,6 +25,8 @@ static LogicalResult tile(model::GatedLinearOp op, Tiler &tiler) {
       RowTiles(tiler, out.type, tiler.rowsOf(op, sizes.linearRows)),
       tiler.columnsOf(op, bodies::gatedColumns(sizes.linearColumns)),
       out.type.getDimension(1)};
+  if (failed(expectOneFormat(op, op.getGate())))
+    return failure();
   event::ParameterOp panels = tiler.panels(
       name + ".weight", {op.getGate(), op.getUp()}, /*alternating=*/true);
 

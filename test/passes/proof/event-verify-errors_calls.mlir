@@ -291,6 +291,61 @@ event.program @within_a_panel max_rows 8 max_seq 16 max_outputs 1 attributes {sc
 
 // -----
 
+// A body is of the format that its weights have.
+event.program @another_format max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
+  event.parameter @w : f32 layers 1 {}
+  event.parameter @packed : i8 layers 1 as #event.blocks<"q8_0", 32 by 32> from [#event.source<["w"] : 32 by 32>] {}
+  event.storage @xm bytes 4096
+  event.storage @ym bytes 4096
+  event.storage @fm bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 32)> capacity [8, 32] strides [32, 1] in @xm
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @ym
+  event.buffer @flag persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm {carry = #event<carry kept>}
+  event.tensor @made shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 32)>]
+      notifies <@made, (m)[r, p, o] -> ()> {
+    }
+    event.phase "task" grid affine_map<()[r, p, o] -> (r ceildiv 4)> capacity [2]
+      accesses [#event.access<read @x, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 32)>, #event.access<write @y, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>]
+      waits [#event.wait<@made, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] {
+      // expected-error @+1 {{linear takes blocks of q4_0}}
+      event.call "linear_q4_0" [#event.address<@y, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@y, [1, 0]>, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.weight<@packed, (m)[r, p, o] -> (0)>, #event.null, #event.null, 0 : i64, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 32 : i64, 8 : i64, 0 : i32]
+    }
+  }
+}
+
+
+// -----
+
+event.program @bytes_beside_numbers max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
+  event.parameter @w : f32 layers 1 {}
+  event.parameter @packed : i8 layers 1 as #event.blocks<"q8_0|f16", 32 by 32> from [#event.source<["w"] : 32 by 32>] {event.layer_formats = ["q8_0"]}
+  event.storage @xm bytes 4096
+  event.storage @ym bytes 4096
+  event.storage @fm bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 32)> capacity [8, 32] strides [32, 1] in @xm
+  event.buffer @y transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @ym
+  event.buffer @flag persistent : i32 extents affine_map<()[r, p, o] -> (1)> capacity [1] strides [1] in @fm {carry = #event<carry kept>}
+  event.tensor @made shape affine_map<()[r, p, o] -> ()> capacity [] count affine_map<()[r, p, o] -> (1)>
+  event.segment "s" repeat 1 {
+    event.phase "make" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (r, 32)>]
+      notifies <@made, (m)[r, p, o] -> ()> {
+    }
+    event.phase "task" grid affine_map<()[r, p, o] -> (r ceildiv 4)> capacity [2]
+      accesses [#event.access<read @x, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 32)>, #event.access<write @y, (m)[r, p, o] -> (m * 4, 0) to (m)[r, p, o] -> (m * 4 + 4, 8)>]
+      waits [#event.wait<@made, (m)[r, p, o] -> () to (m)[r, p, o] -> ()>] {
+      // expected-error @+1 {{integer_linear takes blocks of whole numbers}}
+      event.call "integer_linear_mixed" [#event.address<@y, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@y, [1, 0]>, #event.address<@x, (m)[r, p, o] -> (m * 4, 0)>, #event.stride<@x, [1, 0]>, #event.weight<@packed, (m)[r, p, o] -> (1088)>, #event.null, #event.null, 0 : i64, #event.count<(m)[r, p, o] -> (4, r - m * 4)>, 32 : i64, 8 : i64, 0 : i32]
+    }
+  }
+}
+
+
+// -----
+
 // The suffix of a body says what its weights are stored as.
 event.program @packed_as_it_says max_rows 8 max_seq 16 max_outputs 1 attributes {scratch_bytes = 256 : i64} {
   event.parameter @w : f32 layers 1 {}

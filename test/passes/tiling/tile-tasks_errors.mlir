@@ -207,3 +207,16 @@ model.program @summed_in_part max_seq 8 training {
   model.gradient %more of %w {dist.summed = ["dp"]} : <16 x 8 x f32>, <16 x 8 x f32>
   model.return %loss : !model.tensor<rows x f32>
 }
+
+// -----
+
+model.program @several_formats_of_both max_seq 8 {
+^bb0(%tokens: !model.tensor<rows x i32>):
+  %table = model.parameter ["t"] : <64 x 256 x f32>
+  %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !model.tensor<64 x 256 x f32>) -> !model.tensor<rows x 256 x f32>
+  %w = model.parameter ["w"] : <256 x 256 x !model.quantized<"q4_k|q6_k">>
+  // expected-error @+1 {{cannot be tiled: gates and ups are stored as q4_k|q6_k, and no body reads several formats of both; multiply by each of them in an op of its own}}
+  %y = model.gated_linear %x, %w, %w {activation = #model.activation<silu>} : (!model.tensor<rows x 256 x f32>, !model.tensor<256 x 256 x !model.quantized<"q4_k|q6_k">>, !model.tensor<256 x 256 x !model.quantized<"q4_k|q6_k">>) -> !model.tensor<rows x 256 x f32>
+  %l = model.last_rows %y : (!model.tensor<rows x 256 x f32>) -> !model.tensor<outputs x 256 x f32>
+  model.return %l : !model.tensor<outputs x 256 x f32>
+}

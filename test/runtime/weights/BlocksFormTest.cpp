@@ -1,5 +1,4 @@
-//===- BlocksFormTest.cpp - quantised weights in panels
-//--------------------===//
+//===- BlocksFormTest.cpp - quantised weights in panels -------------------===//
 //
 // Against test/golden/panels.json: panels that a script writes by what
 // runtime/weight_blocks.h says, of weights of every format and method.
