@@ -4,6 +4,7 @@
 
 #include "codegen/bodies/BodyCosts.h"
 #include "dialects/Event/LayerFormats.h"
+#include "runtime/weight_formats.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,6 @@
 //===- PlanShape.cpp - the first part of the proof: what fits into what --===//
 
+#include "codegen/bodies/TaskCalls.h"
 #include "dialects/Event/LayerFormats.h"
 #include "dialects/Event/Tiers.h"
 #include "passes/proof/PlanMessages.h"
