@@ -70,7 +70,8 @@ bool counts(mlir::Attribute count, const Tile &tile, mlir::AffineExpr rest) {
 } // namespace
 
 static bool isLinear(CallOp call) {
-  return dynCall<LinearCall>(call) || dynCall<GatedLinearCall>(call);
+  return bodies::dynCall<bodies::LinearCall>(call) ||
+         bodies::dynCall<bodies::GatedLinearCall>(call);
 }
 
 std::optional<cuda::CublasLtProduct> cuda::cublasLtProduct(PhaseOp phase,

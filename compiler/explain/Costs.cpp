@@ -217,7 +217,7 @@ static bool mayUseTensorCores(event::CallOp call) {
        !bodies::isTuned(call.getCallee(), "cuda", "bytes")))
     return false;
   // Panels of which some are numbers as they are have portable bodies.
-  return none_of(call.getOperands_(), [&](mlir::Attribute operand) {
+  return llvm::none_of(call.getOperands_(), [&](mlir::Attribute operand) {
     auto weight = mlir::dyn_cast<event::WeightAttr>(operand);
     if (!weight)
       return false;

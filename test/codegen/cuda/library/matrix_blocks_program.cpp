@@ -1,11 +1,12 @@
-//===- matrix_blocks_program.cpp - a linear of blocks on tensor cores -----===//
+//===- matrix_blocks_program.cpp - a linear of blocks, emulated -----------===//
 //
 // Usage: matrix_blocks_program SEED
 //
 // One block's product of several tiles, by the shape in the macros THREADS,
 // ROWS, COLUMNS and ARCHITECTURE, of weights in the format BLOCK, whose Index
 // is INDEX; with MIXED every second panel is of Q8_0; with INTEGERS inputs are
-// of 8 bits. Exits with 1 if it is wrong.
+// of 8 bits; with STREAM there is one row, and weights flow through a ring.
+// Exits with 1 if it is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 
 // Behind the standard headers, whose attributes it redefines.
 #include "codegen/cuda/library/matrix_integers.h"
+#include "test/codegen/cuda/library/stream_blocks_linears.h"
 
 namespace {
 
@@ -31,9 +33,16 @@ constexpr uint32_t formats =
 
 /// Two tiles of rows; the depth goes round the chunks and, where blocks allow
 /// it, ends within a stage.
+#ifdef STREAM
+/// Of three chunks, so that the fourth warp has none of a panel.
+constexpr int64_t rows = 1, columns = COLUMNS,
+                  k = Block::inputs > 32 ? Block::inputs * 3
+                                         : Block::inputs * 11;
+#else
 constexpr int64_t rows = ROWS + 5, columns = COLUMNS,
                   k = Block::inputs > 32 ? Block::inputs * 4
                                          : Block::inputs * 13;
+#endif
 
 struct Linear {
   const float *x;
@@ -48,15 +57,34 @@ constexpr int shared_bytes =
 /// Words of a row that quantise_rows makes.
 constexpr int64_t width = k / 32 * 10;
 #else
+#ifdef STREAM
+constexpr int shared_bytes = baton::test::block_ring_bytes * THREADS;
+#else
 constexpr int shared_bytes =
     BatonBlocksMatrixShape{{THREADS, ROWS, COLUMNS, ARCHITECTURE}, formats}
         .shared_bytes();
+#endif
 constexpr int64_t width = k;
 #endif
+
+/// A panel's bytes: a head, and the blocks of either format.
+constexpr int64_t head_bytes = is_mixed ? sizeof(blocks::MixedHead) : 0,
+                  stride = head_bytes +
+                           (is_mixed && sizeof(Block) * 32 <
+                                            sizeof(blocks::Q8_0) * Block::inputs
+                                ? k / 32 * sizeof(blocks::Q8_0)
+                                : k / Block::inputs * sizeof(Block));
 
 void kernel(void *argument) {
   const Linear &linear = *static_cast<const Linear *>(argument);
   BATON_DYNAMIC_SHARED(shared);
+#ifdef STREAM
+  static const float zeros[COLUMNS] = {};
+  baton::test::stream_blocks<formats, formats, false, THREADS>(
+      shared, linear.out, linear.x,
+      reinterpret_cast<const unsigned char *>(linear.panels), zeros, zeros, k,
+      stride, columns, 48, BATON_ACTIVATION_NONE, false);
+#else
   const BatonMatrixLinear call = {linear.out,
                                   columns,
                                   linear.x,
@@ -79,20 +107,13 @@ void kernel(void *argument) {
   baton_matrix_multiply_blocks<formats, THREADS, ROWS, COLUMNS, ARCHITECTURE>(
       shared, call);
 #endif
+#endif
 }
 
 /// Small whole numbers, so that every sum is exact.
 int value(int64_t row, int64_t depth) {
   return static_cast<int>((row * 7 + depth * 5 + row * depth % 3) % 9) - 4;
 }
-
-/// A panel's bytes: a head, and the blocks of either format.
-constexpr int64_t head_bytes = is_mixed ? sizeof(blocks::MixedHead) : 0,
-                  stride = head_bytes +
-                           (is_mixed && sizeof(Block) * 32 <
-                                            sizeof(blocks::Q8_0) * Block::inputs
-                                ? k / 32 * sizeof(blocks::Q8_0)
-                                : k / Block::inputs * sizeof(Block));
 
 /// Gives a block of any bits scales of 1 and 2, and units whole ones to 4.
 template <typename Any> void simplify(Any &block) {

@@ -79,6 +79,13 @@ INTEGERS = (
      "left[i][2 - half * 2], left[i][3 - half * 2]", WRONG),
     ("another row's sums", "from.sums[half] : from.sums[0]", "from.sums[1 - half] : from.sums[0]", WRONG),
 )
+RING_OF_BLOCKS = (
+    ("a wait for one chunk too few", "baton_copies_wait<shape.slots() - 1>();",
+     "baton_copies_wait<shape.slots()>();", RACE, WRONG),
+    ("a chunk that is copied to the next one's place", "copy(slot);",
+     "copy(slot + 1 == shape.slots() ? 0 : slot + 1);", RACE, WRONG),
+    ("sums of a panel stored where the last ones are read", "first += 16, turn ^= 1)", "first += 16)", RACE),
+)
 ATTENTION_GRADIENT = (
     ("blocks copied to where they are read", "place = 3 - side;", "place = side;", RACE),
     ("what is known of queries stored where it is read", "queries.store(queries_of(place), thread);",
@@ -121,6 +128,10 @@ BODIES = (
     Body("matrix_integers.h", "matrix_blocks_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "INTEGERS"),
           ("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0", "INTEGERS")], INTEGERS),
+    Body("stream_blocks.h", "matrix_blocks_program.cpp",
+         [("THREADS=128", "ROWS=1", "COLUMNS=480", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0", "STREAM", "MIXED"),
+          ("THREADS=64", "ROWS=1", "COLUMNS=96", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "STREAM")],
+         RING_OF_BLOCKS),
     Body("product_matrix_warps.h", "product_matrix_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80"),
           ("THREADS=32", "ROWS=32", "COLUMNS=256", "ARCHITECTURE=80")], PRODUCT_WARPS),
