@@ -467,10 +467,20 @@ static Value *emitPosition(IRBuilderBase &builder,
 /// prefetcher continues from there.
 void PhaseEmitter::emitPrefetches(const WordBox &box) {
   SmallSetVector<mlir::Attribute, 4> weights;
+  // What is being fetched says nothing yet of where its panels are.
+  const bool fetches =
+      any_of(phasesOf(phase->getParentOfType<ProgramOp>()),
+             [](PhaseOp other) { return isTier(other); });
+  auto findsPanels = [&](WeightAttr weight) {
+    mlir::StringAttr name = weight.getParameter().getAttr();
+    ParameterOp op = layout.parameters.find(name)->second.op;
+    return layerFormatsOf(op) != nullptr;
+  };
   for (auto call : phase.getBody().getOps<CallOp>())
     for (mlir::Attribute operand : call.getOperands_())
       if (auto weight = mlir::dyn_cast<WeightAttr>(operand);
-          weight && !phase.usesEntries(weight.getOffset()))
+          weight && !phase.usesEntries(weight.getOffset()) &&
+          !(fetches && findsPanels(weight)))
         weights.insert(operand);
   if (weights.empty() || !phase.getPrefetchBytes())
     return;
