@@ -468,9 +468,8 @@ static Value *emitPosition(IRBuilderBase &builder,
 void PhaseEmitter::emitPrefetches(const WordBox &box) {
   SmallSetVector<mlir::Attribute, 4> weights;
   // What is being fetched says nothing yet of where its panels are.
-  const bool fetches =
-      any_of(phasesOf(phase->getParentOfType<ProgramOp>()),
-             [](PhaseOp other) { return isTier(other); });
+  const bool fetches = any_of(phasesOf(phase->getParentOfType<ProgramOp>()),
+                              [](PhaseOp other) { return isTier(other); });
   auto findsPanels = [&](WeightAttr weight) {
     mlir::StringAttr name = weight.getParameter().getAttr();
     ParameterOp op = layout.parameters.find(name)->second.op;

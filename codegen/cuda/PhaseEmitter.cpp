@@ -692,14 +692,16 @@ void PhaseEmitter::emitCall(CallOp call) {
   std::string list = arguments(call);
   if (isCublasLts(call))
     emitFinish(list);
+  auto matrix = matrices.find(call);
+  if (matrix != matrices.end())
+    emitUnderRing(call, list);
   emitCondition(call, list);
   if (call == streaming && mostRows == 1)
     return;
   auto body = bodies.functions.find(call.getCallee());
-  if (auto matrix = matrices.find(call); matrix != matrices.end()) {
-    emitUnderRing(call, list);
+  if (matrix != matrices.end())
     os << matrix->second.name << "(worker.shared, ";
-  } else if (body != bodies.functions.end())
+  else if (body != bodies.functions.end())
     os << body->second << "(";
   else
     os << "baton_task_" << call.getCallee() << "(";
@@ -709,9 +711,15 @@ void PhaseEmitter::emitCall(CallOp call) {
 /// Where a step of one row may be the kernel's, what takes shared memory leaves
 /// it to the ring then, and the portable body computes.
 void PhaseEmitter::emitUnderRing(CallOp call, StringRef list) {
-  if (ringFormats != 0 && mostRows > 1 && call != streaming)
-    os << "if (rows == 1)\n      baton_task_" << call.getCallee() << "(" << list
-       << ");\n    else ";
+  if (ringFormats == 0 || mostRows == 1 || call == streaming)
+    return;
+  os << "    if (rows == 1) {\n";
+  if (phase.hasEntries())
+    os << "      if (" << hasWork() << ")\n  ";
+  else if (call.getInvariant())
+    os << "      if (changed)\n  ";
+  os << "      baton_task_" << call.getCallee() << "(" << list
+     << ");\n    } else\n";
 }
 
 /// Leaves the function for the kernel's body; the next part of the task begins
@@ -728,11 +736,12 @@ void PhaseEmitter::emitHandOver(CallOp call, int part,
   if (phase.hasEntries()) {
     os << "    {\n";
     emitEntries();
+    emitUnderRing(call, list);
     os << "    if (" << hasWork() << ") ";
   } else {
+    emitUnderRing(call, list);
     emitCondition(call, list);
   }
-  emitUnderRing(call, list);
   os << "{\n"
      << "      calls.body_" << number << " = " << body.hand << "(" << list
      << ");\n"
