@@ -84,6 +84,59 @@ static void emitExchangeWaits(const KernelParts &parts) {
   }
 }
 
+/// How the ring's source goes on to the next phase of those that stream.
+static void emitEnter(ArrayRef<PhaseEmitter *> streams, raw_ostream &os) {
+  os << "  /// The next phase; false behind the last.\n"
+        "  __device__ bool enter() {\n"
+        "    switch (phase) {\n"
+        "    case -1:\n"
+     << "      phase = " << streams.front()->number() << ";\n"
+     << "      break;\n";
+  for (auto [i, stream] : enumerate(streams)) {
+    SegmentOp segment = stream->parent();
+    bool lastOfSegment =
+        i + 1 == streams.size() || streams[i + 1]->parent() != segment;
+    int64_t repeat = segment.getRepeat();
+    os << "    case " << stream->number() << ":\n";
+    // Another table's, or another layer's, is not known yet.
+    const bool isLastOfTable =
+        stream->streamsSegments() &&
+        (lastOfSegment || !streams[i + 1]->streamsSegments() ||
+         streams[i + 1]->segmentTable() != stream->segmentTable());
+    if (isLastOfTable)
+      os << "      admitted = -1;\n";
+    if (lastOfSegment && repeat > 1) {
+      size_t first = i;
+      while (first > 0 && streams[first - 1]->parent() == segment)
+        --first;
+      os << "      if (++iteration < " << repeat << ") {\n"
+         << "        phase = " << streams[first]->number() << ";\n"
+         << "        break;\n"
+         << "      }\n"
+         << "      iteration = 0;\n";
+    }
+    if (i + 1 == streams.size())
+      os << "      phase = -2;\n"
+         << "      return false;\n";
+    else
+      os << "      phase = " << streams[i + 1]->number() << ";\n"
+         << "      break;\n";
+  }
+  os << "    default:\n"
+        "      return false;\n"
+        "    }\n"
+        "    switch (phase) {\n";
+  for (PhaseEmitter *stream : streams) {
+    os << "    case " << stream->number() << ": {\n";
+    stream->emitStreamTiles("      ");
+    os << "      break;\n"
+          "    }\n";
+  }
+  os << "    }\n"
+        "    return true;\n"
+        "  }\n";
+}
+
 /// The ring's source: the weights of the worker's tasks of a step, phase by
 /// phase, layer by layer, tile by tile.
 static void emitRing(const KernelParts &parts) {
@@ -161,57 +214,9 @@ static void emitRing(const KernelParts &parts) {
           "      }\n"
           "    } while (panels.count == 0);\n";
   os << "    return panels;\n"
-        "  }\n\n"
-        "  /// The next phase; false behind the last.\n"
-        "  __device__ bool enter() {\n"
-        "    switch (phase) {\n"
-        "    case -1:\n"
-     << "      phase = " << streams.front()->number() << ";\n"
-     << "      break;\n";
-  for (auto [i, stream] : enumerate(streams)) {
-    SegmentOp segment = stream->parent();
-    bool lastOfSegment =
-        i + 1 == streams.size() || streams[i + 1]->parent() != segment;
-    int64_t repeat = segment.getRepeat();
-    os << "    case " << stream->number() << ":\n";
-    // Another table's, or another layer's, is not known yet.
-    const bool isLastOfTable =
-        stream->streamsSegments() &&
-        (lastOfSegment || !streams[i + 1]->streamsSegments() ||
-         streams[i + 1]->segmentTable() != stream->segmentTable());
-    if (isLastOfTable)
-      os << "      admitted = -1;\n";
-    if (lastOfSegment && repeat > 1) {
-      size_t first = i;
-      while (first > 0 && streams[first - 1]->parent() == segment)
-        --first;
-      os << "      if (++iteration < " << repeat << ") {\n"
-         << "        phase = " << streams[first]->number() << ";\n"
-         << "        break;\n"
-         << "      }\n"
-         << "      iteration = 0;\n";
-    }
-    if (i + 1 == streams.size())
-      os << "      phase = -2;\n"
-         << "      return false;\n";
-    else
-      os << "      phase = " << streams[i + 1]->number() << ";\n"
-         << "      break;\n";
-  }
-  os << "    default:\n"
-        "      return false;\n"
-        "    }\n"
-        "    switch (phase) {\n";
-  for (PhaseEmitter *stream : streams) {
-    os << "    case " << stream->number() << ": {\n";
-    stream->emitStreamTiles("      ");
-    os << "      break;\n"
-          "    }\n";
-  }
-  os << "    }\n"
-        "    return true;\n"
-        "  }\n"
-        "};\n"
+        "  }\n\n";
+  emitEnter(streams, os);
+  os << "};\n"
         "using Ring = "
      << streams.front()->ringType("Weights") << ";\n";
 }

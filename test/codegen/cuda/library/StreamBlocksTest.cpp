@@ -59,9 +59,10 @@ protected:
     oracle::Matrix numbers(1, k);
     const auto *const inputs =
         reinterpret_cast<const blocks::QuantisedInputs *>(bytes.data());
-    for (int64_t i = 0; i < k; ++i)
-      numbers.at(0, i) =
-          double{inputs[i / 32].scale} * inputs[i / 32].quants[i % 32];
+    for (int64_t i = 0; i < k; ++i) {
+      const blocks::QuantisedInputs &place = inputs[i / 32];
+      numbers.at(0, i) = double{place.scale} * place.quants[i % 32];
+    }
     return {std::move(bytes), std::move(numbers)};
   }
   /// Chunks of less than one for each warp, and of more than the ring holds;
@@ -75,8 +76,8 @@ protected:
   /// A chain of a thread's inputs, and of warps; bias, activation, residual. Of
   /// bytes and of weights each product's factors are rounded, too.
   static double error(int64_t k, double magnitude) {
-    return 1.2 * static_cast<double>(k / 2 + GetParam().threads / 32 + 12) *
-           rounding * magnitude;
+    const int64_t steps = k / 2 + GetParam().threads / 32 + 12;
+    return 1.2 * static_cast<double>(steps) * rounding * magnitude;
   }
 };
 
