@@ -87,7 +87,6 @@ BATON_DEVICE void with_stream_format(uint32_t format, Action &&action) {
 template <typename Source, uint32_t Formats, int Bytes, int Threads>
 struct BatonBlockRing {
   static constexpr BatonBlockRingShape shape{Bytes, Threads, Formats};
-  static constexpr uint32_t formats = Formats;
   static constexpr int warps = Threads / 32;
   static_assert(shape.slots() >= 2, "a ring that holds no two chunks");
 
@@ -367,7 +366,7 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
 
 // The task library's bodies of the same names, for one row, where the ring is
 // one of blocks. Behind the call as before it, the block needs a barrier.
-// `formats` are those of the panels.
+// FORMATS are those of the panels.
 
 #define BATON_STREAM_LINEAR(NAME, TYPE, FORMATS, OF_BYTES)                     \
   template <typename Ring>                                                     \
@@ -378,9 +377,8 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
     baton::cuda::stream_block_panels<(FORMATS), 1, OF_BYTES>(                  \
         ring, x, k, panels, columns,                                           \
         [&](int64_t column, const float(&sum)[1]) {                            \
-          float value = bias ? sum[0] + bias[column] : sum[0];                 \
-          value = baton::cuda::activate(value, activation);                    \
-          out[column] = residual ? value + residual[column] : value;           \
+          baton::cuda::LinearEnd{out, 0, bias, residual, 0, activation}(       \
+              0, column, sum);                                                 \
         });                                                                    \
   }                                                                            \
   template <typename Ring>                                                     \
@@ -404,9 +402,8 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
     baton::cuda::stream_block_panels<(FORMATS), 2, OF_BYTES>(                  \
         ring, x, k, panels, columns,                                           \
         [&](int64_t column, const float(&sum)[2]) {                            \
-          const float gate = bias_gate ? sum[0] + bias_gate[column] : sum[0];  \
-          const float up = bias_up ? sum[1] + bias_up[column] : sum[1];        \
-          out[column] = baton::cuda::activate_gated(gate, up, activation);     \
+          baton::cuda::GatedEnd{out, 0, bias_gate, bias_up,                    \
+                                activation}(0, column, sum);                   \
         });                                                                    \
   }                                                                            \
   template <typename Ring>                                                     \
