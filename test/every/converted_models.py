@@ -5,7 +5,8 @@ Of random checkpoints (random_models.py) of each family, with byte-level and Sen
 - the file in F32 has the logits of the program of the folder, bit for bit; the folder's program, with the file's
   weights, and with those of a file in parts, too. Where the file stores frequencies' divisors instead of their rule (Llama 3), its program is
   within a bound;
-- so is a file in F16 or BF16, which the converter makes of a checkpoint in that type;
+- so is a file in F16 or BF16, which the converter makes of a checkpoint in that type. Of Gemma's norms in F16 it
+  rounds what it stores, weights plus one, to F16: Gemma's checkpoints are BF16, as the published ones;
 - a file in Q8_0 has the bits of its numbers in F32, and the bytes that `batonc quantize --scale max` writes;
 - texts have the tokens of the tokenizers library, or of the package sentencepiece;
 - the chat template, the tokens that it may name, and whether texts begin with one, are the folder's. Where
@@ -52,6 +53,8 @@ FAMILIES = {"llama": "llama3-560", "llama2": "sentencepiece", "qwen2": "qwen-420
             "gemma2": "sentencepiece", "gemma3": "sentencepiece", "phi3": "sentencepiece", "phi3-long": "sentencepiece",
             "gpt2": "gpt2-500", "olmo2": "qwen-420", "olmoe": "qwen-420", "mixtral": "sentencepiece", "qwen2moe": "qwen-420",
             "qwen3moe": "qwen-420"}
+# Whose checkpoint in 16 bits is F16; the others' is BF16.
+F16 = "llama2", "qwen3", "phi3-long", "gpt2", "olmoe", "qwen2moe"
 # Of the largest logit, where bits are not the same: twice what was found.
 BOUNDS = {"llama": 1.4e-6}
 # Golden checkpoints, and fields of their config.json that Transformers leaves out.
@@ -294,7 +297,7 @@ def test(arguments, scratch):
     texts = os.path.join(scratch, "texts.json")
     with open(texts, "w", encoding="utf-8") as file:
         json.dump(published.texts(TOKENIZERS), file)
-    for number, name in enumerate(arguments.name or [*FAMILIES, *GOLDEN]):
+    for name in arguments.name or [*FAMILIES, *GOLDEN]:
         own = os.path.join(scratch, name)
         os.mkdir(own)
         family = Family(name, arguments, python, converter, texts, own)
@@ -303,7 +306,7 @@ def test(arguments, scratch):
             print(f"{name}: the folder's bits")
         else:
             weights, program, rounded = family.test_numbers()
-            family.test_16_bits("F16" if number % 2 else "BF16")
+            family.test_16_bits("F16" if name in F16 else "BF16")
             print(f"{name}: of the largest logit the file's weights are off by {weights:.1e}, its program by {program:.1e}, "
                   f"Q8_0 by {rounded:.1e}")
         shutil.rmtree(own)
