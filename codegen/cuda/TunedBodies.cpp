@@ -145,13 +145,7 @@ static std::string sizesOf(const BatonMatrixShape &tile) {
   return formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
 }
 
-/// Whether bodies on tensor cores decode them: numbers as they are would take
-/// too much of a block's shared memory.
-static bool areBlocks(uint32_t formats) {
-  return formats < 1u << blocks::first_plain_format;
-}
-
-/// One body for all blocks of the program, as a kernel has little room for
+/// One body for all formats of the program, as a kernel has little room for
 /// several; if that is too large, one for the call's own formats. `bytesOf`
 /// says what formats take of shared memory.
 static std::optional<cuda::MatrixBody>
@@ -162,10 +156,7 @@ blocksBody(CallOp call, StringRef tuning, const std::string &function,
   for (PhaseOp phase : phasesOf(call->getParentOfType<ProgramOp>()))
     for (auto other : phase.getBody().getOps<CallOp>())
       if (tunedLinear(other, tuning))
-        if (uint32_t formats = formatsOf(other); areBlocks(formats))
-          all |= formats;
-  if (!areBlocks(formatsOf(call)))
-    return std::nullopt;
+        all |= formatsOf(other);
   for (uint32_t formats : {all, formatsOf(call)})
     if (int64_t bytes = bytesOf(formats); bytes <= options.sharedLimit)
       return linearBody(

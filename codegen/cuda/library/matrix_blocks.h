@@ -2,7 +2,8 @@
 //
 // matrix.h's products of weights in blocks. Blocks come to shared memory as
 // they are; threads decode a stage of them while the one before is multiplied,
-// and round what they have decoded to BF16.
+// and round what they have decoded to BF16. So they do with numbers as they are
+// of panels beside blocks.
 //
 // Numeric contract: that of matrix.h, where the weight is the format's F32
 // number rounded to BF16, to nearest even.
@@ -16,6 +17,31 @@
 #include "codegen/cuda/library/matrix_chunks.h"
 
 namespace baton::cuda {
+
+// Eight numbers of a line, rounded.
+
+BATON_DEVICE MatrixChunk rounded_eight(const blocks::BF16 &line, int half) {
+  return reinterpret_cast<const MatrixChunk *>(line.numbers)[half];
+}
+BATON_DEVICE MatrixChunk rounded_eight(const blocks::F16 &line, int half) {
+  MatrixChunk eight = reinterpret_cast<const MatrixChunk *>(line.numbers)[half];
+#pragma unroll
+  for (uint32_t &pair : eight.pairs)
+    pair =
+        baton_bf16_pair(baton_half_to_float(static_cast<uint16_t>(pair)),
+                        baton_half_to_float(static_cast<uint16_t>(pair >> 16)));
+  return eight;
+}
+BATON_DEVICE MatrixChunk rounded_eight(const blocks::F32 &line, int half) {
+  MatrixChunk eight;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const Quad quad = load_quad(line.numbers + half * 8 + i * 4);
+    eight.pairs[i * 2] = baton_bf16_pair(quad.element[0], quad.element[1]);
+    eight.pairs[i * 2 + 1] = baton_bf16_pair(quad.element[2], quad.element[3]);
+  }
+  return eight;
+}
 
 /// Decoded stages of panels, in the places in which warps or warpgroups read
 /// them.
@@ -99,13 +125,33 @@ private:
     const bool inside;
 
     template <typename Block> __device__ __forceinline__ void run() const {
-      typedef Reader<Block> Read;
       if (!inside) {
 #pragma unroll
         for (int i = 0; i < 16; ++i)
           at(i) = 0;
-        return;
+      } else if constexpr (blocks::IsPlain<Block>::value) {
+        round<Block>();
+      } else {
+        decode_unit<Block>();
       }
+    }
+
+  private:
+    /// The sixteen threads that have the panel's outputs have as many inputs:
+    /// each does all outputs of one instead.
+    template <typename Format> __device__ __forceinline__ void round() const {
+      const Format &line =
+          chunks.template block<Format>(panel, stage, input + lane);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        *reinterpret_cast<MatrixChunk *>(
+            to + DecodedWeights::offset(panel, input + lane,
+                                        static_cast<uint32_t>(half))) =
+            rounded_eight(line, half);
+    }
+    template <typename Block>
+    __device__ __forceinline__ void decode_unit() const {
+      typedef Reader<Block> Read;
       const Block &block = chunks.template block<Block>(panel, stage, input);
       const int unit = Chunks::template unit<Block>(stage, input);
       const UnitScales scales = Read::scales(block, unit, lane);

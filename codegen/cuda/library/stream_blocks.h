@@ -64,22 +64,6 @@ struct CountChunks {
   }
 };
 
-/// with_format() of formats that may be of numbers as they are.
-template <uint32_t Formats, typename Action>
-BATON_DEVICE void with_stream_format(uint32_t format, Action &&action) {
-  switch (format) {
-#define BATON_WITH_PLAIN_FORMAT(NAME, FORMAT)                                  \
-  case blocks::NAME:                                                           \
-    if constexpr ((Formats >> blocks::NAME & 1) != 0)                          \
-      action.template run<blocks::FORMAT>();                                   \
-    break;
-    BATON_FOR_EACH_PLAIN_FORMAT(BATON_WITH_PLAIN_FORMAT)
-#undef BATON_WITH_PLAIN_FORMAT
-  default:
-    with_format<Formats>(format, action);
-  }
-}
-
 } // namespace baton::cuda
 
 /// `Source` is as that of BatonRing, with BatonBlockPanels. Every thread of the
@@ -144,7 +128,7 @@ struct BatonBlockRing {
   static __device__ __forceinline__ int32_t chunks_of(uint32_t format,
                                                       int64_t k) {
     baton::cuda::CountChunks count{static_cast<int32_t>(k)};
-    baton::cuda::with_stream_format<Formats>(format, count);
+    baton::cuda::with_format<Formats>(format, count);
     return count.count;
   }
 
@@ -155,7 +139,7 @@ private:
       next_panel();
     if (!ended) {
       baton::cuda::PanelChunk place{static_cast<int32_t>(list.k), chunk};
-      baton::cuda::with_stream_format<Formats>(format, place);
+      baton::cuda::with_format<Formats>(format, place);
       const uint32_t lane = threadIdx.x % 32;
       const unsigned char *const from = panel + place.offset;
       unsigned char *const target = slots + to * shape.slot_bytes();
@@ -335,7 +319,7 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
            chunk += Ring::warps) {
         const StreamedChunk<OfBytes> streamed{ring.front(), x, chunk,
                                               static_cast<int32_t>(k), sum};
-        with_stream_format<Formats>(format, streamed);
+        with_format<Formats>(format, streamed);
         ring.pop();
       }
       const float total = sum + __shfl_xor_sync(0xffffffffu, sum, 16);

@@ -195,11 +195,23 @@ TEST(MatrixBlocksShape, FitsTheBlock) {
   }
   constexpr BatonBlocksMatrixShape mixed{
       {256, 128, 128, 90}, 1u << blocks::q4_k | 1u << blocks::q6_k};
-  static_assert(mixed.chunks().inputs() == 256 && mixed.chunks().slots() == 2);
+  static_assert(mixed.chunks().stages() == 4 && mixed.chunks().slots() == 2);
   static_assert(mixed.chunks().bytes() == sizeof(blocks::Q6_K));
   static_assert(mixed.shared_bytes() ==
                 3 * 128 * 64 * 2 + 2 * 8 * (64 * 32 + 64) +
                     2 * 8 * int(sizeof(blocks::Q6_K)) + 8 * 4);
+  // Of all formats at once, and of numbers as they are beside short blocks.
+  constexpr BatonBlocksMatrixShape all{{256, 128, 128, 90},
+                                       (1u << blocks::format_count) - 1};
+  static_assert(all.shared_bytes() <= 159744 && all.chunks().stages() == 1);
+  constexpr BatonBlocksMatrixShape half{{256, 128, 128, 90},
+                                        1u << blocks::q8_0 | 1u << blocks::f16};
+  static_assert(half.shared_bytes() <= 159744 && half.chunks().slots() == 4);
+  static_assert(half.chunks().bytes() == 64 * int(sizeof(blocks::F16)));
+  constexpr BatonBlocksMatrixShape long_half{
+      {256, 128, 128, 90}, 1u << blocks::q4_k | 1u << blocks::bf16};
+  static_assert(long_half.chunks().slots() == 2 &&
+                long_half.chunks().stages() == 2);
 }
 
 } // namespace

@@ -51,6 +51,10 @@ constexpr uint32_t some_formats =
     1u << baton::blocks::q8_0 | 1u << baton::blocks::q4_k |
     1u << baton::blocks::q6_k | 1u << baton::blocks::int4_g64;
 constexpr const char *some_names = "q8_0|q4_k|q6_k|int4_g64";
+/// Of those whose numbers are weights as they are.
+constexpr uint32_t plain_formats = 1u << baton::blocks::f16 |
+                                   1u << baton::blocks::bf16 |
+                                   1u << baton::blocks::f32;
 
 } // namespace baton::test
 
