@@ -5,7 +5,7 @@ makes numbers of the blocks: logits of every position and generated tokens are t
 CPUs and, by portable bodies, on the emulation of CUDA, for each format and for layers that differ in it. With
 --activations=int8 results are others, near those, and the same on every CPU and target.
 CUDA's tuned bodies have bits of their own, near those as for other weights (cuda.py), the same for any
-number of workers; of many rows of bytes they have the CPU's.
+number of workers; of many rows of bytes they have the CPU's, but for layers that are not quantised.
 
 On two ranks, with parts of the inputs that end with blocks of 256, it is so, too, and logits are
 near one rank's; a part that ends within a block is refused.
@@ -84,11 +84,13 @@ def rounded(arguments, model, name, expected):
 
 
 def check_tuned(arguments, model, name, exact, *flags):
-    """On tensor cores, and row by row through the ring."""
+    """On tensor cores, and row by row through the ring. Of `mixed` and `experts` some layers are not quantised."""
     of_bytes = "--activations=int8" in flags
     many, program = logits(arguments, model, f"{name}-tuned", "--target=cuda:emulated", *flags, tuned=True)
     off = largest_difference(many, exact)
-    expect(off == 0 if of_bytes else 0 < off < 3e-2, f"{name}: tensor cores put logits off by {off}")
+    is_partly = name.startswith(("mixed", "experts"))
+    expect(off == 0 if of_bytes and not is_partly else 0 < off < (5e-2 if of_bytes else 3e-2),
+           f"{name}: tensor cores put logits off by {off}")
     one, again = (program.logits(TOKENS, os.path.join(arguments.folder, "row.npy"), "--prefill-chunk", 1,
                                  "--workers", workers) for workers in (1, 3))
     expect(one == again, f"{name}: the ring's bits depend on the number of workers")

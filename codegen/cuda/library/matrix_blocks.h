@@ -193,6 +193,54 @@ BATON_DEVICE BlockPanels<Formats> panels_of(const BatonMatrixLinear &linear) {
           static_cast<int32_t>(linear.k)};
 }
 
+/// Neighbouring columns of a linear, from `begin` to `end`, whose panels have
+/// one of the formats that it asks for.
+struct AskedColumns {
+  int32_t begin, end = 0;
+
+  /// The first ones.
+  __device__
+      __forceinline__ explicit AskedColumns(const BatonMatrixLinear &linear) {
+    advance(linear);
+  }
+  __device__ __forceinline__ bool are_any() const { return begin < end; }
+  /// The next ones.
+  __device__ __forceinline__ void advance(const BatonMatrixLinear &linear) {
+    begin = end;
+    if (linear.formats == ~0u) {
+      end = static_cast<int32_t>(linear.columns);
+      return;
+    }
+    while (begin < linear.columns && !is_asked(linear, begin))
+      begin += 16;
+    end = begin;
+    while (end < linear.columns && is_asked(linear, end))
+      end += 16;
+    end = static_cast<int32_t>(smaller(end, linear.columns));
+  }
+
+private:
+  static __device__ __forceinline__ bool
+  is_asked(const BatonMatrixLinear &linear, int32_t column) {
+    const auto *const first = static_cast<const unsigned char *>(linear.panels);
+    const int64_t stride =
+        reinterpret_cast<const blocks::MixedHead *>(first)->stride;
+    return (linear.formats >> reinterpret_cast<const blocks::MixedHead *>(
+                                  first + column / 16 * stride)
+                                  ->format &
+            1) != 0;
+  }
+};
+
+/// All tiles of the columns that it asks for.
+template <typename Product>
+BATON_DEVICE void multiply_asked_tiles(unsigned char *shared,
+                                       const BatonMatrixLinear &linear) {
+#pragma unroll 1
+  for (AskedColumns asked(linear); asked.are_any(); asked.advance(linear))
+    multiply_tiles<Product>(shared, linear, asked.begin, asked.end);
+}
+
 /// How baton_matrix_multiply's tiles are multiplied where weights are blocks.
 template <uint32_t Formats, int Threads, int Rows, int Columns,
           int Architecture>
@@ -226,8 +274,13 @@ template <uint32_t Formats, int Threads, int Rows, int Columns,
 BATON_DEVICE void
 baton_matrix_multiply_blocks(unsigned char *shared,
                              const BatonMatrixLinear &linear) {
-  baton::cuda::multiply_tiles<baton::cuda::BlocksProduct<
+  baton::cuda::multiply_asked_tiles<baton::cuda::BlocksProduct<
       Formats, Threads, Rows, Columns, Architecture>>(shared, linear);
+}
+
+/// Whether the body has anything to compute: of a call that two bodies share.
+BATON_DEVICE bool baton_asks_for_columns(const BatonMatrixLinear &linear) {
+  return baton::cuda::AskedColumns(linear).are_any();
 }
 
 // Calls of the task library's bodies of the same names, to be handed over: as
@@ -257,5 +310,31 @@ baton_matrix_multiply_blocks(unsigned char *shared,
   BATON_HAND_GATED_LINEAR(gated_linear_##NAME, baton::blocks::NAME)
 BATON_FOR_EACH_BLOCK(BATON_HAND_LINEARS)
 BATON_HAND_LINEAR(linear_mixed, baton::cuda::mixed_format)
+
+// Of partly_integer_linear_mixed, those columns whose weights are numbers as
+// they are.
+
+BATON_DEVICE BatonMatrixLinear baton_hand_exact_columns(
+    float *out, int64_t out_stride, const float *, int64_t, const float *exact,
+    int64_t exact_stride, const int8_t *panels, const float *bias,
+    const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
+    int64_t columns, int32_t activation) {
+  return {out,
+          out_stride,
+          exact,
+          exact_stride,
+          panels,
+          bias,
+          nullptr,
+          residual,
+          residual_stride,
+          rows,
+          k,
+          columns,
+          activation,
+          false,
+          baton::cuda::mixed_format,
+          ~0u << baton::blocks::first_plain_format};
+}
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H

@@ -18,6 +18,13 @@ namespace baton::cuda {
 /// Instead of an Index, where panels begin with a MixedHead.
 constexpr uint32_t mixed_format = ~0u;
 
+/// Formats whose numbers are whole ones of 8 bits.
+constexpr uint32_t integer_formats = 0
+#define BATON_INTEGER_FORMAT(NAME, BLOCK) | 1u << blocks::NAME
+    BATON_FOR_EACH_INTEGER_BLOCK(BATON_INTEGER_FORMAT)
+#undef BATON_INTEGER_FORMAT
+    ;
+
 /// Inputs of blocks that come to shared memory at a time, whole ones of all
 /// `formats`.
 BATON_CONSTANT int chunk_inputs(uint32_t formats) {
@@ -116,12 +123,17 @@ struct BatonBlocksMatrixShape {
     const int operands = chunk_offset() + chunks().shared_bytes();
     return operands > tile.product_bytes() ? operands : tile.product_bytes();
   }
-  /// Of inputs of 8 bits: two stages of rows, chunks. The tile is one of warps.
+  /// Of inputs of 8 bits: two stages of rows, chunks of those formats whose
+  /// numbers are whole ones. The tile is one of warps.
   BATON_CONSTANT int integer_chunk_offset() const {
     return 2 * tile.rows * integer_row_bytes;
   }
+  BATON_CONSTANT baton::cuda::BlockChunks integer_chunks() const {
+    return {tile.columns, formats & baton::cuda::integer_formats};
+  }
   BATON_CONSTANT int integer_shared_bytes() const {
-    const int operands = integer_chunk_offset() + chunks().shared_bytes();
+    const int operands =
+        integer_chunk_offset() + integer_chunks().shared_bytes();
     return operands > tile.product_bytes() ? operands : tile.product_bytes();
   }
 };

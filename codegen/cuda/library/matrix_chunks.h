@@ -23,13 +23,6 @@ BATON_CONSTANT uint32_t first_format(uint32_t formats) {
   return format;
 }
 
-/// Formats whose numbers are whole ones of 8 bits.
-constexpr uint32_t integer_formats = 0
-#define BATON_INTEGER_FORMAT(NAME, BLOCK) | 1u << blocks::NAME
-    BATON_FOR_EACH_INTEGER_BLOCK(BATON_INTEGER_FORMAT)
-#undef BATON_INTEGER_FORMAT
-    ;
-
 /// action.template run<Block>() of the format.
 template <uint32_t Formats, typename Action>
 BATON_DEVICE void with_format(uint32_t format, Action &&action) {
@@ -61,8 +54,13 @@ template <uint32_t Formats> struct BlockPanels {
   uint32_t format;
   int32_t k;
 
+  /// Numbers as they are lie beside blocks, which may be another body's.
+  static constexpr bool may_be_mixed =
+      (Formats & (Formats - 1)) != 0 ||
+      (Formats >> blocks::first_plain_format) != 0;
+
   __device__ __forceinline__ bool are_mixed() const {
-    return (Formats & (Formats - 1)) != 0 && format == mixed_format;
+    return may_be_mixed && format == mixed_format;
   }
   __device__ __forceinline__ int64_t stride() const {
     if (are_mixed())
@@ -89,9 +87,11 @@ private:
   }
 };
 
-/// Stages of 64 inputs of a tile's panels. All threads of the block call all
+/// Stages of 64 inputs of a tile's panels, which have `Formats`; others of
+/// their layer may have any of `Listed`. All threads of the block call all
 /// functions together; a copy of the object is as good as itself.
-template <uint32_t Formats, int Threads, int Columns> class MatrixChunks {
+template <uint32_t Formats, int Threads, int Columns, uint32_t Listed = Formats>
+class MatrixChunks {
 public:
   static constexpr BlockChunks shape{Columns, Formats};
   /// Of whose numbers there are products of bytes.
@@ -101,7 +101,7 @@ public:
   /// `memory` has shape.shared_bytes() bytes. Reads `count` panels, from the
   /// number `first` on.
   __device__ __forceinline__ MatrixChunks(unsigned char *memory,
-                                          const BlockPanels<Formats> &of,
+                                          const BlockPanels<Listed> &of,
                                           int64_t first, int32_t count)
       : memory(memory), stride(of.stride()), head(of.head_bytes()),
         panels{of.first + first * stride, of.format, of.k}, count(count),
@@ -211,7 +211,7 @@ private:
   unsigned char *const memory;
   const int64_t stride;
   const int32_t head;
-  const BlockPanels<Formats> panels;
+  const BlockPanels<Listed> panels;
   const int32_t count;
   const uint32_t thread;
 };

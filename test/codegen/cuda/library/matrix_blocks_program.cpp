@@ -87,7 +87,7 @@ void kernel(void *argument) {
 #ifdef STREAM
   static const float zeros[COLUMNS] = {};
   baton::test::stream_blocks<formats, formats, false, THREADS>(
-      shared, linear.out, linear.x,
+      shared, linear.out, linear.x, linear.x,
       reinterpret_cast<const unsigned char *>(linear.panels), zeros, zeros, k,
       stride, columns, 48, BATON_ACTIVATION_NONE, false);
 #else
