@@ -14,7 +14,7 @@
 namespace baton::test {
 
 /// Of one format's bit; several are those of mixed panels.
-constexpr uint32_t format_of(uint32_t formats) {
+BATON_CONSTANT uint32_t format_of(uint32_t formats) {
   return (formats & (formats - 1)) != 0 ? baton::cuda::mixed_format
                                         : baton::cuda::first_format(formats);
 }
