@@ -57,6 +57,7 @@ def PartlyIntegerLinearBody : Body<"partly_integer_linear",
   let inPlace = ["residual"];
   let flops = "2 * rows * k * columns";
   let isProduct = true;
+  let tuned = [Tuning<"cuda", "bytes", [Mixed]>, Tuning<"cuda", "stream", [Mixed]>];
 }
 
 def IntegerGatedLinearBody : Body<"integer_gated_linear",

@@ -76,10 +76,10 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
       break;
     if (onTensorCores && mostRows > 1)
       if (auto body = matrixBody(call, options))
-        matrices.insert({call, *body});
+        matrices[call] = {*body};
     if (mostRows > 1)
-      if (auto body = integersBody(call, options))
-        matrices.insert({call, *body});
+      if (auto own = integersBodies(call, options); !own.empty())
+        matrices[call] = own;
     if (hasEntries) {
       if (hasRing && mostRows == 1 && followsOneTask(phase) &&
           canStreamSegments(call, options))
@@ -89,9 +89,9 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
     if (hasRing && canStream(call, options))
       streaming = call;
     if (auto body = productBody(call, options))
-      matrices.insert({call, *body});
+      matrices[call] = {*body};
     if (auto body = sequenceAttention(call, operandType, options))
-      matrices.insert({call, *body});
+      matrices[call] = {*body};
   }
   if (auto rows = options.cublasLtRows.find(phase);
       rows != options.cublasLtRows.end()) {
@@ -138,8 +138,9 @@ std::string PhaseEmitter::streamFunction(CallOp call) const {
 
 int64_t PhaseEmitter::matrixBytes() const {
   int64_t bytes = 0;
-  for (auto &[call, body] : matrices)
-    bytes = std::max(bytes, body.sharedBytes);
+  for (auto &[call, bodies] : matrices)
+    for (const MatrixBody &body : bodies)
+      bytes = std::max(bytes, body.sharedBytes);
   return bytes;
 }
 
@@ -155,13 +156,15 @@ bool PhaseEmitter::hasMatrixOfScratch() const {
   });
 }
 void PhaseEmitter::collect(KernelBodies &kernelBodies) const {
-  for (auto &[call, body] : matrices)
-    if (!body.kernelsOwn.empty())
-      kernelBodies.insert({body.kernelsOwn, body.type});
+  for (auto &[call, bodies] : matrices)
+    for (const MatrixBody &body : bodies)
+      if (!body.kernelsOwn.empty())
+        kernelBodies.insert({body.kernelsOwn, body.type});
 }
 bool PhaseEmitter::handsOver() const {
-  return any_of(matrices,
-                [](auto &entry) { return !entry.second.kernelsOwn.empty(); });
+  return any_of(matrices, [](auto &entry) {
+    return !entry.second.front().kernelsOwn.empty();
+  });
 }
 bool PhaseEmitter::advances() {
   return !phase.getBody().getOps<AdvanceOp>().empty();
@@ -527,10 +530,11 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
     auto matrix = matrices.find(&op);
     if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
       emitAdvance(advance);
-    else if (matrix == matrices.end() || matrix->second.kernelsOwn.empty())
+    else if (matrix == matrices.end() ||
+             matrix->second.front().kernelsOwn.empty())
       emitCall(call);
     else
-      emitHandOver(call, ++part, kernelBodies);
+      emitHandOvers(call, part, kernelBodies);
   }
   emitTaskEnd(withEvents);
   os << "    }\n";
@@ -676,6 +680,8 @@ void PhaseEmitter::emitStreamCall(CallOp call) {
       arguments.back() += " + row * " + operand(product.outStride);
     else if (attribute == product.x)
       arguments.back() += " + row * " + operand(product.xStride);
+    else if (attribute == product.exact)
+      arguments.back() += " + row * " + operand(product.exactStride);
   }
   os << "    for (int64_t row = 0, end = " << operand(product.rows)
      << "; row < end; ++row) {\n"
@@ -700,7 +706,7 @@ void PhaseEmitter::emitCall(CallOp call) {
     return;
   auto body = bodies.functions.find(call.getCallee());
   if (matrix != matrices.end())
-    os << matrix->second.name << "(worker.shared, ";
+    os << matrix->second.front().name << "(worker.shared, ";
   else if (body != bodies.functions.end())
     os << body->second << "(";
   else
@@ -722,37 +728,61 @@ void PhaseEmitter::emitUnderRing(CallOp call, StringRef list) {
      << ");\n    } else\n";
 }
 
-/// Leaves the function for the kernel's body; the next part of the task begins
-/// behind.
-void PhaseEmitter::emitHandOver(CallOp call, int part,
-                                const KernelBodies &kernelBodies) {
-  const MatrixBody &body = matrices.find(call)->second;
-  auto number =
-      std::distance(kernelBodies.begin(), kernelBodies.find(body.kernelsOwn));
+/// In front of a call's second body: when the first one did not compute all.
+void PhaseEmitter::emitOtherCondition(CallOp call) {
+  SmallVector<std::string, 2> all;
+  if (call == streaming || ringFormats != 0)
+    all.push_back("rows != 1");
+  if (phase.hasEntries())
+    all.push_back("(" + hasWork() + ")");
+  else if (call.getInvariant())
+    all.push_back("changed");
+  os << "    ";
+  if (!all.empty())
+    os << "if (" << join(all, " && ") << ") ";
+}
+
+/// Leaves the function for the kernel's bodies; the next part of the task
+/// begins behind each. One of two may have no columns.
+void PhaseEmitter::emitHandOvers(CallOp call, int &part,
+                                 const KernelBodies &kernelBodies) {
+  const auto &bodies = matrices.find(call)->second;
   std::string list = arguments(call);
   if (isCublasLts(call))
     emitFinish(list);
-  // Who comes back jumps over the entries.
-  if (phase.hasEntries()) {
-    os << "    {\n";
-    emitEntries();
-    emitUnderRing(call, list);
-    os << "    if (" << hasWork() << ") ";
-  } else {
-    emitUnderRing(call, list);
-    emitCondition(call, list);
+  for (const MatrixBody &body : bodies) {
+    auto number =
+        std::distance(kernelBodies.begin(), kernelBodies.find(body.kernelsOwn));
+    // Who comes back jumps over the entries.
+    if (phase.hasEntries()) {
+      os << "    {\n";
+      emitEntries();
+    }
+    if (&body != bodies.begin()) {
+      emitOtherCondition(call);
+    } else {
+      emitUnderRing(call, list);
+      if (phase.hasEntries())
+        os << "    if (" << hasWork() << ") ";
+      else
+        emitCondition(call, list);
+    }
+    os << "{\n"
+       << "      calls.body_" << number << " = " << body.hand << "(" << list
+       << ");\n";
+    if (bodies.size() > 1)
+      os << "      if (baton_asks_for_columns(calls.body_" << number
+         << ")) {\n";
+    os << "      place = {" << number << ", " << rank << ", " << ++part
+       << ", iteration, tile, previous};\n"
+          "      return false;\n"
+          "    }\n"
+       << (bodies.size() > 1 ? "    }\n" : "")
+       << (phase.hasEntries() ? "    }\n" : "")
+       << "    [[fallthrough]];\n"
+          "    case "
+       << part << ":\n";
   }
-  os << "{\n"
-     << "      calls.body_" << number << " = " << body.hand << "(" << list
-     << ");\n"
-     << "      place = {" << number << ", " << rank << ", " << part
-     << ", iteration, tile, previous};\n"
-        "      return false;\n"
-        "    }\n"
-     << (phase.hasEntries() ? "    }\n" : "")
-     << "    [[fallthrough]];\n"
-        "    case "
-     << part << ":\n";
 }
 
 bool PhaseEmitter::isCublasLts(CallOp call) {

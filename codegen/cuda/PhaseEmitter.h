@@ -133,8 +133,9 @@ private:
   void emitCall(event::CallOp call);
   void emitCondition(event::CallOp call, llvm::StringRef list);
   void emitUnderRing(event::CallOp call, llvm::StringRef list);
-  void emitHandOver(event::CallOp call, int part,
-                    const KernelBodies &kernelBodies);
+  void emitHandOvers(event::CallOp call, int &part,
+                     const KernelBodies &kernelBodies);
+  void emitOtherCondition(event::CallOp call);
   void emitAdvance(event::AdvanceOp advance);
   std::string arguments(event::CallOp call);
   bool isCublasLts(event::CallOp call);
@@ -163,8 +164,8 @@ private:
   uint32_t ringFormats = 0;
   int64_t ringStages, threads;
   /// Calls whose bodies take shared memory, on tensor cores when a step has
-  /// more rows.
-  llvm::DenseMap<mlir::Operation *, MatrixBody> matrices;
+  /// more rows; of two, each computes some columns.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<MatrixBody, 2>> matrices;
   std::optional<CublasLtProduct> byCublasLt;
   int64_t leastRows = 0;
   bool overlapped = false;

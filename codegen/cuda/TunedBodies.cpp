@@ -51,6 +51,12 @@ std::optional<cuda::PanelsProduct> cuda::PanelsProduct::of(CallOp call) {
     return panelsProduct(linear, 1);
   if (auto gated = dynCall<IntegerGatedLinearCall>(call))
     return panelsProduct(gated, 2);
+  if (auto linear = dynCall<PartlyIntegerLinearCall>(call)) {
+    PanelsProduct product = panelsProduct(linear, 1);
+    product.exact = linear.exact();
+    product.exactStride = linear.exactStride();
+    return product;
+  }
   return std::nullopt;
 }
 
@@ -140,70 +146,105 @@ static cuda::MatrixBody linearBody(CallOp call, const std::string &function,
           ("baton_hand_" + call.getCallee()).str()};
 }
 
-/// The last arguments of its template.
+/// Arguments of its template.
 static std::string sizesOf(const BatonMatrixShape &tile) {
-  return formatv("{0}, {1}, {2}>", tile.threads, tile.rows, tile.columns);
+  return formatv("{0}, {1}, {2}", tile.threads, tile.rows, tile.columns);
 }
 
-/// Whether bodies on tensor cores decode them: numbers as they are would take
-/// too much of a block's shared memory.
-static bool areBlocks(uint32_t formats) {
-  return formats < 1u << blocks::first_plain_format;
+// Which formats of a call's weights the bodies of matrix_blocks.h and
+// matrix_integers.h multiply by; the latter skip what is not quantised.
+
+static uint32_t decodedFormats(CallOp call) {
+  if (tunedLinear(call, "matrix"))
+    return formatsOf(call);
+  if (dynCall<PartlyIntegerLinearCall>(call) && tunedLinear(call, "bytes"))
+    return formatsOf(call) & ~0u << blocks::first_plain_format;
+  return 0;
+}
+static uint32_t integerFormats(CallOp call) {
+  return tunedLinear(call, "bytes") ? formatsOf(call) : 0;
 }
 
-/// One body for all blocks of the program, as a kernel has little room for
-/// several; if that is too large, one for the call's own formats. `bytesOf`
-/// says what formats take of shared memory.
+/// One body for all formats of the program, as a kernel has little room for
+/// several; if that is too large, one for the call's own formats. `formatsRead`
+/// says which of a call's it multiplies by, `bytesOf` what formats take of
+/// shared memory, `sizes` are the other arguments of its template.
 static std::optional<cuda::MatrixBody>
-blocksBody(CallOp call, StringRef tuning, const std::string &function,
-           const BatonMatrixShape &tile, const cuda::SourceOptions &options,
+blocksBody(CallOp call, uint32_t (*formatsRead)(CallOp),
+           const std::string &function, const std::string &sizes,
+           const cuda::SourceOptions &options,
            function_ref<int64_t(uint32_t)> bytesOf) {
   uint32_t all = 0;
   for (PhaseOp phase : phasesOf(call->getParentOfType<ProgramOp>()))
     for (auto other : phase.getBody().getOps<CallOp>())
-      if (tunedLinear(other, tuning))
-        if (uint32_t formats = formatsOf(other); areBlocks(formats))
-          all |= formats;
-  if (!areBlocks(formatsOf(call)))
-    return std::nullopt;
-  for (uint32_t formats : {all, formatsOf(call)})
+      all |= formatsRead(other);
+  for (uint32_t formats : {all, formatsRead(call)})
     if (int64_t bytes = bytesOf(formats); bytes <= options.sharedLimit)
       return linearBody(
-          call, function + formatv("<{0:x}u, ", formats).str() + sizesOf(tile),
-          bytes);
+          call, formatv("{0}<{1:x}u, {2}>", function, formats, sizes), bytes);
   return std::nullopt;
+}
+
+static bool isPartly(CallOp call) {
+  return bool(dynCall<PartlyIntegerLinearCall>(call));
+}
+
+static std::optional<cuda::MatrixBody>
+decodingBody(CallOp call, const cuda::SourceOptions &options) {
+  BatonMatrixShape tile = tileOf(options);
+  // In a kernel with the body for bytes, the one by warpgroups spilled
+  // registers.
+  if (any_of(phasesOf(call->getParentOfType<ProgramOp>()), [](PhaseOp phase) {
+        return any_of(phase.getBody().getOps<CallOp>(), isPartly);
+      }))
+    tile.architecture = 80;
+  if (!tile.is_valid())
+    return std::nullopt;
+  std::string sizes = sizesOf(tile);
+  if (tile.architecture != options.architecture)
+    sizes += ", " + std::to_string(tile.architecture);
+  return blocksBody(
+      call, decodedFormats, "baton_matrix_multiply_blocks", sizes, options,
+      [&](uint32_t formats) {
+        return BatonBlocksMatrixShape{tile, formats}.shared_bytes();
+      });
 }
 
 static std::optional<cuda::MatrixBody>
 matrixLinear(CallOp call, const cuda::SourceOptions &options) {
+  if (formatsOf(call))
+    return decodingBody(call, options);
   const BatonMatrixShape tile = tileOf(options);
   if (!tile.is_valid())
     return std::nullopt;
-  if (formatsOf(call))
-    return blocksBody(
-        call, "matrix", "baton_matrix_multiply_blocks", tile, options,
-        [&](uint32_t formats) {
-          return BatonBlocksMatrixShape{tile, formats}.shared_bytes();
-        });
   if (tile.shared_bytes() > options.sharedLimit)
     return std::nullopt;
-  return linearBody(call, "baton_matrix_multiply<" + sizesOf(tile),
+  return linearBody(call, "baton_matrix_multiply<" + sizesOf(tile) + ">",
                     tile.shared_bytes());
 }
 
-std::optional<cuda::MatrixBody>
-cuda::integersBody(CallOp call, const SourceOptions &options) {
-  if (!tunedLinear(call, "bytes"))
-    return std::nullopt;
+SmallVector<cuda::MatrixBody, 2>
+cuda::integersBodies(CallOp call, const SourceOptions &options) {
   BatonMatrixShape tile = tileOf(options);
   tile.architecture = 80;
-  if (!tile.is_valid())
-    return std::nullopt;
-  return blocksBody(
-      call, "bytes", "baton_matrix_multiply_integers", tile, options,
-      [&](uint32_t formats) {
+  if (!tunedLinear(call, "bytes") || !tile.is_valid())
+    return {};
+  std::optional<MatrixBody> integers = blocksBody(
+      call, integerFormats, "baton_matrix_multiply_integers", sizesOf(tile),
+      options, [&](uint32_t formats) {
         return BatonBlocksMatrixShape{tile, formats}.integer_shared_bytes();
       });
+  if (!integers)
+    return {};
+  if (!dynCall<PartlyIntegerLinearCall>(call))
+    return {*integers};
+  // The portable body reads all panels.
+  std::optional<MatrixBody> others =
+      options.ownBits ? decodingBody(call, options) : std::nullopt;
+  if (!others)
+    return {};
+  others->hand = "baton_hand_exact_columns";
+  return {*integers, *others};
 }
 
 static std::optional<cuda::MatrixBody>

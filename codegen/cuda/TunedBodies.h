@@ -24,6 +24,9 @@ struct PanelsProduct {
   /// two.
   unsigned sides;
   mlir::Attribute out, outStride, x, xStride, panels, rows, depth, columns;
+  /// Of products of bytes beside which others are not, the rows of these; else
+  /// null.
+  mlir::Attribute exact = {}, exactStride = {};
 };
 
 /// Whether, in steps of one row, the call's weights may flow through the ring
@@ -55,9 +58,10 @@ std::optional<MatrixBody> matrixBody(event::CallOp call,
                                      const SourceOptions &options);
 
 /// The body on tensor cores for products of bytes in steps of many rows, which
-/// has the portable one's bits.
-std::optional<MatrixBody> integersBody(event::CallOp call,
-                                       const SourceOptions &options);
+/// has the portable one's bits; where some layers are not quantised another one
+/// for those, which has not. None, if there are no such bodies.
+mlir::SmallVector<MatrixBody, 2> integersBodies(event::CallOp call,
+                                                const SourceOptions &options);
 
 /// The bits of the formats that panels of several formats have.
 uint32_t mixedFormats(event::ProgramOp program);

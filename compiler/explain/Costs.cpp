@@ -4,7 +4,6 @@
 
 #include "codegen/bodies/BodyCosts.h"
 #include "dialects/Event/LayerFormats.h"
-#include "runtime/weight_formats.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLExtras.h"
@@ -212,20 +211,9 @@ static bool isProduct(event::CallOp call) {
 /// Products with BF16 and quantised weights, and in training those of sides
 /// that are rounded to 16 bits.
 static bool mayUseTensorCores(event::CallOp call) {
-  if (!isProduct(call) ||
-      (!bodies::isTuned(call.getCallee(), "cuda", "matrix") &&
-       !bodies::isTuned(call.getCallee(), "cuda", "bytes")))
-    return false;
-  // Panels of which some are numbers as they are have portable bodies.
-  return llvm::none_of(call.getOperands_(), [&](mlir::Attribute operand) {
-    auto weight = mlir::dyn_cast<event::WeightAttr>(operand);
-    if (!weight)
-      return false;
-    auto form = mlir::dyn_cast_if_present<event::BlocksAttr>(
-        lookup<event::ParameterOp>(call, weight.getParameter()).getFormAttr());
-    return form && blocks::lists_plain_formats(
-                       {form.getFormats().data(), form.getFormats().size()});
-  });
+  return isProduct(call) &&
+         (bodies::isTuned(call.getCallee(), "cuda", "matrix") ||
+          bodies::isTuned(call.getCallee(), "cuda", "bytes"));
 }
 
 void PhaseSum::addStatedWeights(event::CallOp call,

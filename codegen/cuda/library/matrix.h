@@ -39,6 +39,9 @@ struct BatonMatrixLinear {
   bool gated;
   /// Of blocks, an Index, or mixed_format: panels say which they have.
   uint32_t format = 0;
+  /// Of mixed panels, the bits of those formats whose outputs are computed; the
+  /// others are another body's.
+  uint32_t formats = ~0u;
 };
 
 namespace baton::cuda {
@@ -67,23 +70,24 @@ BATON_DEVICE void finish_matrices(const float *product,
       });
 }
 
-/// All tiles of a linear. `Product` has the shape of their rows and columns,
-/// and multiplies one, from a panel on.
+/// All tiles of a linear's columns from `begin`, where a panel begins, to
+/// `end`. `Product` has the shape of their rows and columns, and multiplies
+/// one, from a panel on.
 template <typename Product>
 BATON_DEVICE void multiply_tiles(unsigned char *shared,
-                                 const BatonMatrixLinear &linear) {
+                                 const BatonMatrixLinear &linear, int32_t begin,
+                                 int32_t end) {
   constexpr BatonMatrixShape shape = Product::tile();
   static_assert(shape.is_valid(), "a tile that the block's warps cannot share");
   const int32_t sides = linear.gated ? 2 : 1;
   const int32_t width = shape.columns / sides;
 #pragma unroll 1
-  for (int64_t left = 0; left < linear.columns; left += width)
+  for (int32_t left = begin; left < end; left += width)
 #pragma unroll 1
-    for (int64_t top = 0; top < linear.rows; top += shape.rows) {
+    for (int32_t top = 0; top < linear.rows; top += shape.rows) {
       const auto rows =
           static_cast<int32_t>(smaller(linear.rows - top, shape.rows));
-      const auto columns =
-          static_cast<int32_t>(smaller(linear.columns - left, width));
+      const auto columns = static_cast<int32_t>(smaller(end - left, width));
       const MatrixOperands operands = {
           linear.x + top * linear.x_stride, linear.x_stride, rows,
           static_cast<int32_t>(linear.k), (columns + 15) / 16 * sides};
@@ -161,7 +165,7 @@ BATON_DEVICE void baton_matrix_multiply(unsigned char *shared,
                                         const BatonMatrixLinear &linear) {
   baton::cuda::multiply_tiles<
       baton::cuda::BFloat16Product<Threads, Rows, Columns, Architecture>>(
-      shared, linear);
+      shared, linear, 0, static_cast<int32_t>(linear.columns));
 }
 
 // Calls of the task library's bodies of the same names, to be handed over.

@@ -2,7 +2,8 @@
 //
 // matrix.h's products of weights in blocks. Blocks come to shared memory as
 // they are; threads decode a stage of them while the one before is multiplied,
-// and round what they have decoded to BF16.
+// and round what they have decoded to BF16. So they do with numbers as they are
+// of panels beside blocks.
 //
 // Numeric contract: that of matrix.h, where the weight is the format's F32
 // number rounded to BF16, to nearest even.
@@ -16,6 +17,31 @@
 #include "codegen/cuda/library/matrix_chunks.h"
 
 namespace baton::cuda {
+
+// Eight numbers of a line, rounded.
+
+BATON_DEVICE MatrixChunk rounded_eight(const blocks::BF16 &line, int half) {
+  return reinterpret_cast<const MatrixChunk *>(line.numbers)[half];
+}
+BATON_DEVICE MatrixChunk rounded_eight(const blocks::F16 &line, int half) {
+  MatrixChunk eight = reinterpret_cast<const MatrixChunk *>(line.numbers)[half];
+#pragma unroll
+  for (uint32_t &pair : eight.pairs)
+    pair =
+        baton_bf16_pair(baton_half_to_float(static_cast<uint16_t>(pair)),
+                        baton_half_to_float(static_cast<uint16_t>(pair >> 16)));
+  return eight;
+}
+BATON_DEVICE MatrixChunk rounded_eight(const blocks::F32 &line, int half) {
+  MatrixChunk eight;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const Quad quad = load_quad(line.numbers + half * 8 + i * 4);
+    eight.pairs[i * 2] = baton_bf16_pair(quad.element[0], quad.element[1]);
+    eight.pairs[i * 2 + 1] = baton_bf16_pair(quad.element[2], quad.element[3]);
+  }
+  return eight;
+}
 
 /// Decoded stages of panels, in the places in which warps or warpgroups read
 /// them.
@@ -99,13 +125,33 @@ private:
     const bool inside;
 
     template <typename Block> __device__ __forceinline__ void run() const {
-      typedef Reader<Block> Read;
       if (!inside) {
 #pragma unroll
         for (int i = 0; i < 16; ++i)
           at(i) = 0;
-        return;
+      } else if constexpr (blocks::IsPlain<Block>::value) {
+        round<Block>();
+      } else {
+        decode_unit<Block>();
       }
+    }
+
+  private:
+    /// The sixteen threads that have the panel's outputs have as many inputs:
+    /// each does all outputs of one instead.
+    template <typename Format> __device__ __forceinline__ void round() const {
+      const Format &line =
+          chunks.template block<Format>(panel, stage, input + lane);
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        *reinterpret_cast<MatrixChunk *>(
+            to + DecodedWeights::offset(panel, input + lane,
+                                        static_cast<uint32_t>(half))) =
+            rounded_eight(line, half);
+    }
+    template <typename Block>
+    __device__ __forceinline__ void decode_unit() const {
+      typedef Reader<Block> Read;
       const Block &block = chunks.template block<Block>(panel, stage, input);
       const int unit = Chunks::template unit<Block>(stage, input);
       const UnitScales scales = Read::scales(block, unit, lane);
@@ -147,6 +193,54 @@ BATON_DEVICE BlockPanels<Formats> panels_of(const BatonMatrixLinear &linear) {
           static_cast<int32_t>(linear.k)};
 }
 
+/// Neighbouring columns of a linear, from `begin` to `end`, whose panels have
+/// one of the formats that it asks for.
+struct AskedColumns {
+  int32_t begin, end = 0;
+
+  /// The first ones.
+  __device__
+      __forceinline__ explicit AskedColumns(const BatonMatrixLinear &linear) {
+    advance(linear);
+  }
+  __device__ __forceinline__ bool are_any() const { return begin < end; }
+  /// The next ones.
+  __device__ __forceinline__ void advance(const BatonMatrixLinear &linear) {
+    begin = end;
+    if (linear.formats == ~0u) {
+      end = static_cast<int32_t>(linear.columns);
+      return;
+    }
+    while (begin < linear.columns && !is_asked(linear, begin))
+      begin += 16;
+    end = begin;
+    while (end < linear.columns && is_asked(linear, end))
+      end += 16;
+    end = static_cast<int32_t>(smaller(end, linear.columns));
+  }
+
+private:
+  static __device__ __forceinline__ bool
+  is_asked(const BatonMatrixLinear &linear, int32_t column) {
+    const auto *const first = static_cast<const unsigned char *>(linear.panels);
+    const int64_t stride =
+        reinterpret_cast<const blocks::MixedHead *>(first)->stride;
+    return (linear.formats >> reinterpret_cast<const blocks::MixedHead *>(
+                                  first + column / 16 * stride)
+                                  ->format &
+            1) != 0;
+  }
+};
+
+/// All tiles of the columns that it asks for.
+template <typename Product>
+BATON_DEVICE void multiply_asked_tiles(unsigned char *shared,
+                                       const BatonMatrixLinear &linear) {
+#pragma unroll 1
+  for (AskedColumns asked(linear); asked.are_any(); asked.advance(linear))
+    multiply_tiles<Product>(shared, linear, asked.begin, asked.end);
+}
+
 /// How baton_matrix_multiply's tiles are multiplied where weights are blocks.
 template <uint32_t Formats, int Threads, int Rows, int Columns,
           int Architecture>
@@ -180,8 +274,13 @@ template <uint32_t Formats, int Threads, int Rows, int Columns,
 BATON_DEVICE void
 baton_matrix_multiply_blocks(unsigned char *shared,
                              const BatonMatrixLinear &linear) {
-  baton::cuda::multiply_tiles<baton::cuda::BlocksProduct<
+  baton::cuda::multiply_asked_tiles<baton::cuda::BlocksProduct<
       Formats, Threads, Rows, Columns, Architecture>>(shared, linear);
+}
+
+/// Whether the body has anything to compute: of a call that two bodies share.
+BATON_DEVICE bool baton_asks_for_columns(const BatonMatrixLinear &linear) {
+  return baton::cuda::AskedColumns(linear).are_any();
 }
 
 // Calls of the task library's bodies of the same names, to be handed over: as
@@ -211,5 +310,31 @@ baton_matrix_multiply_blocks(unsigned char *shared,
   BATON_HAND_GATED_LINEAR(gated_linear_##NAME, baton::blocks::NAME)
 BATON_FOR_EACH_BLOCK(BATON_HAND_LINEARS)
 BATON_HAND_LINEAR(linear_mixed, baton::cuda::mixed_format)
+
+// Of partly_integer_linear_mixed, those columns whose weights are numbers as
+// they are.
+
+BATON_DEVICE BatonMatrixLinear baton_hand_exact_columns(
+    float *out, int64_t out_stride, const float *, int64_t, const float *exact,
+    int64_t exact_stride, const int8_t *panels, const float *bias,
+    const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
+    int64_t columns, int32_t activation) {
+  return {out,
+          out_stride,
+          exact,
+          exact_stride,
+          panels,
+          bias,
+          nullptr,
+          residual,
+          residual_stride,
+          rows,
+          k,
+          columns,
+          activation,
+          false,
+          baton::cuda::mixed_format,
+          ~0u << baton::blocks::first_plain_format};
+}
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H

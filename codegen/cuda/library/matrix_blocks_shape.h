@@ -18,7 +18,15 @@ namespace baton::cuda {
 /// Instead of an Index, where panels begin with a MixedHead.
 constexpr uint32_t mixed_format = ~0u;
 
-/// Inputs that come to shared memory at a time, whole blocks of all `formats`.
+/// Formats whose numbers are whole ones of 8 bits.
+constexpr uint32_t integer_formats = 0
+#define BATON_INTEGER_FORMAT(NAME, BLOCK) | 1u << blocks::NAME
+    BATON_FOR_EACH_INTEGER_BLOCK(BATON_INTEGER_FORMAT)
+#undef BATON_INTEGER_FORMAT
+    ;
+
+/// Inputs of blocks that come to shared memory at a time, whole ones of all
+/// `formats`.
 BATON_CONSTANT int chunk_inputs(uint32_t formats) {
   int inputs = BatonMatrixShape::depths;
 #define BATON_LONGER(NAME, BLOCK)                                              \
@@ -29,33 +37,53 @@ BATON_CONSTANT int chunk_inputs(uint32_t formats) {
   return inputs;
 }
 
-/// Bytes of so many inputs of a panel, in the longest of the formats.
-BATON_CONSTANT int chunk_bytes(uint32_t formats) {
-  int bytes = 0;
-#define BATON_LARGER(NAME, BLOCK)                                              \
-  if ((formats >> blocks::NAME & 1) != 0) {                                    \
-    const int own = chunk_inputs(formats) / blocks::BLOCK::inputs *            \
-                    static_cast<int>(sizeof(blocks::BLOCK));                   \
-    bytes = own > bytes ? own : bytes;                                         \
-  }
-  BATON_FOR_EACH_BLOCK(BATON_LARGER)
-#undef BATON_LARGER
-  return bytes;
-}
-
-/// The chunks of a tile's panels in shared memory: 256 inputs at least.
+/// The chunks of a tile's panels in shared memory: 256 inputs of blocks at
+/// least, of numbers as they are as many as are in 8 KiB.
 struct BlockChunks {
   int columns;
   uint32_t formats;
 
+  static constexpr int plain_bytes = 8192;
+
   BATON_CONSTANT int panels() const { return columns / 16; }
-  BATON_CONSTANT int inputs() const { return chunk_inputs(formats); }
-  BATON_CONSTANT int bytes() const { return chunk_bytes(formats); }
-  /// Stages of a chunk.
-  BATON_CONSTANT int stages() const {
-    return inputs() / BatonMatrixShape::depths;
+  BATON_CONSTANT int slots() const {
+    return chunk_inputs(formats) < 128 && (formats >> blocks::f32 & 1) == 0 ? 4
+                                                                            : 2;
   }
-  BATON_CONSTANT int slots() const { return inputs() < 128 ? 4 : 2; }
+  /// Of a chunk of a panel.
+  template <typename Format> BATON_CONSTANT int inputs_of() const {
+    return blocks::IsPlain<Format>::value
+               ? plain_bytes / slots() / static_cast<int>(sizeof(Format))
+               : chunk_inputs(formats);
+  }
+  template <typename Format> BATON_CONSTANT int stages_of() const {
+    return inputs_of<Format>() / BatonMatrixShape::depths;
+  }
+  /// Of the longest of the formats.
+  BATON_CONSTANT int bytes() const {
+    int bytes = 0;
+#define BATON_LARGER(NAME, FORMAT)                                             \
+  if ((formats >> blocks::NAME & 1) != 0) {                                    \
+    const int own = inputs_of<blocks::FORMAT>() / blocks::FORMAT::inputs *     \
+                    static_cast<int>(sizeof(blocks::FORMAT));                  \
+    bytes = own > bytes ? own : bytes;                                         \
+  }
+    BATON_FOR_EACH_BLOCK(BATON_LARGER)
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_LARGER)
+#undef BATON_LARGER
+    return bytes;
+  }
+  /// Of the shortest chunk. All are multiples of it.
+  BATON_CONSTANT int stages() const {
+    int stages = chunk_inputs(formats) / BatonMatrixShape::depths;
+#define BATON_SHORTER(NAME, FORMAT)                                            \
+  if ((formats >> blocks::NAME & 1) != 0 &&                                    \
+      stages_of<blocks::FORMAT>() < stages)                                    \
+    stages = stages_of<blocks::FORMAT>();
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_SHORTER)
+#undef BATON_SHORTER
+    return stages;
+  }
   BATON_CONSTANT bool are_several() const {
     return (formats & (formats - 1)) != 0;
   }
@@ -95,12 +123,17 @@ struct BatonBlocksMatrixShape {
     const int operands = chunk_offset() + chunks().shared_bytes();
     return operands > tile.product_bytes() ? operands : tile.product_bytes();
   }
-  /// Of inputs of 8 bits: two stages of rows, chunks. The tile is one of warps.
+  /// Of inputs of 8 bits: two stages of rows, chunks of those formats whose
+  /// numbers are whole ones. The tile is one of warps.
   BATON_CONSTANT int integer_chunk_offset() const {
     return 2 * tile.rows * integer_row_bytes;
   }
+  BATON_CONSTANT baton::cuda::BlockChunks integer_chunks() const {
+    return {tile.columns, formats & baton::cuda::integer_formats};
+  }
   BATON_CONSTANT int integer_shared_bytes() const {
-    const int operands = integer_chunk_offset() + chunks().shared_bytes();
+    const int operands =
+        integer_chunk_offset() + integer_chunks().shared_bytes();
     return operands > tile.product_bytes() ? operands : tile.product_bytes();
   }
 };

@@ -2,7 +2,7 @@
 //
 // Blocks of a tile's panels come by cp.async as they are in memory, chunks of
 // whole blocks ahead of the stage that reads them. Readers (blocks.h) read them
-// there.
+// there. Panels of numbers as they are come so, too, in shorter chunks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,6 @@ BATON_CONSTANT uint32_t first_format(uint32_t formats) {
   return format;
 }
 
-/// Formats whose numbers are whole ones of 8 bits.
-constexpr uint32_t integer_formats = 0
-#define BATON_INTEGER_FORMAT(NAME, BLOCK) | 1u << blocks::NAME
-    BATON_FOR_EACH_INTEGER_BLOCK(BATON_INTEGER_FORMAT)
-#undef BATON_INTEGER_FORMAT
-    ;
-
 /// action.template run<Block>() of the format.
 template <uint32_t Formats, typename Action>
 BATON_DEVICE void with_format(uint32_t format, Action &&action) {
@@ -40,6 +33,7 @@ BATON_DEVICE void with_format(uint32_t format, Action &&action) {
       action.template run<blocks::BLOCK>();                                    \
     break;
     BATON_FOR_EACH_BLOCK(BATON_WITH_FORMAT)
+    BATON_FOR_EACH_PLAIN_FORMAT(BATON_WITH_FORMAT)
 #undef BATON_WITH_FORMAT
   }
 }
@@ -60,8 +54,13 @@ template <uint32_t Formats> struct BlockPanels {
   uint32_t format;
   int32_t k;
 
+  /// Numbers as they are lie beside blocks, which may be another body's.
+  static constexpr bool may_be_mixed =
+      (Formats & (Formats - 1)) != 0 ||
+      (Formats >> blocks::first_plain_format) != 0;
+
   __device__ __forceinline__ bool are_mixed() const {
-    return (Formats & (Formats - 1)) != 0 && format == mixed_format;
+    return may_be_mixed && format == mixed_format;
   }
   __device__ __forceinline__ int64_t stride() const {
     if (are_mixed())
@@ -88,9 +87,11 @@ private:
   }
 };
 
-/// Stages of 64 inputs of a tile's panels. All threads of the block call all
+/// Stages of 64 inputs of a tile's panels, which have `Formats`; others of
+/// their layer may have any of `Listed`. All threads of the block call all
 /// functions together; a copy of the object is as good as itself.
-template <uint32_t Formats, int Threads, int Columns> class MatrixChunks {
+template <uint32_t Formats, int Threads, int Columns, uint32_t Listed = Formats>
+class MatrixChunks {
 public:
   static constexpr BlockChunks shape{Columns, Formats};
   /// Of whose numbers there are products of bytes.
@@ -100,7 +101,7 @@ public:
   /// `memory` has shape.shared_bytes() bytes. Reads `count` panels, from the
   /// number `first` on.
   __device__ __forceinline__ MatrixChunks(unsigned char *memory,
-                                          const BlockPanels<Formats> &of,
+                                          const BlockPanels<Listed> &of,
                                           int64_t first, int32_t count)
       : memory(memory), stride(of.stride()), head(of.head_bytes()),
         panels{of.first + first * stride, of.format, of.k}, count(count),
@@ -115,7 +116,7 @@ public:
     }
 #pragma unroll 1
     for (int32_t chunk = 0; chunk < shape.slots(); ++chunk)
-      copy(chunk);
+      copy(0, chunk);
   }
   /// The next barrier lets all threads read `stage`, and those before it.
   __device__ __forceinline__ void expect(int32_t stage) const {
@@ -123,10 +124,10 @@ public:
       baton_copies_wait<shape.slots() - 2>();
   }
   /// That barrier is passed, and nobody reads a stage before this one: the
-  /// next chunk comes.
+  /// next chunks come.
   __device__ __forceinline__ void follow(int32_t stage) const {
     if (stage > 0 && stage % shape.stages() == 0)
-      copy(stage / shape.stages() - 1 + shape.slots());
+      copy(stage, shape.slots() - 1);
   }
   /// No copy is under way.
   __device__ __forceinline__ void end() const { baton_copies_wait<0>(); }
@@ -137,27 +138,51 @@ public:
     else
       return first_format(Formats);
   }
-  /// The block of a panel of this format that has the stage's input `input`.
+  /// The block of a panel of this format that has the stage's input `input`, or
+  /// the line of numbers as they are.
   template <typename Block>
   __device__ __forceinline__ const Block &block(uint32_t panel, int32_t stage,
                                                 uint32_t input) const {
     return reinterpret_cast<const Block *>(
-        memory + stage / shape.stages() % shape.slots() * shape.slot_bytes() +
-        panel * shape.bytes())[inside(stage, input) / Block::inputs];
+        memory +
+        stage / shape.template stages_of<Block>() % shape.slots() *
+            shape.slot_bytes() +
+        panel * shape.bytes())[inside<Block>(stage, input) / Block::inputs];
   }
   /// The unit of that block.
   template <typename Block>
   static __device__ __forceinline__ int unit(int32_t stage, uint32_t input) {
-    return static_cast<int>(inside(stage, input) % Block::inputs) /
+    return static_cast<int>(inside<Block>(stage, input) % Block::inputs) /
            Reader<Block>::unit;
   }
 
 private:
   static constexpr int pieces = shape.bytes() / 16;
 
+  /// The chunk of a panel that is `ahead` of the one which begins with `stage`;
+  /// no bytes where none does, or behind the last.
+  struct ChunkAhead {
+    const int32_t k, stage, ahead;
+    int32_t slot = 0, offset = 0, bytes = 0;
+
+    template <typename Block> __device__ __forceinline__ void run() {
+      constexpr int inputs = shape.template inputs_of<Block>();
+      constexpr int stages = shape.template stages_of<Block>();
+      const int32_t chunk = stage / stages + ahead, first = chunk * inputs;
+      if ((stages > shape.stages() && stage % stages != 0) || first >= k)
+        return;
+      slot = chunk % shape.slots();
+      offset = first / Block::inputs * static_cast<int32_t>(sizeof(Block));
+      bytes = static_cast<int32_t>(smaller(k - first, inputs)) / Block::inputs *
+              static_cast<int32_t>(sizeof(Block));
+    }
+  };
+
+  /// The stage's input in its chunk.
+  template <typename Block>
   static __device__ __forceinline__ uint32_t inside(int32_t stage,
                                                     uint32_t input) {
-    return static_cast<uint32_t>(stage % shape.stages()) *
+    return static_cast<uint32_t>(stage % shape.template stages_of<Block>()) *
                BatonMatrixShape::depths +
            input;
   }
@@ -166,25 +191,19 @@ private:
                                         shape.slots() * shape.slot_bytes());
   }
 
-  // One group for each chunk, empty ones too: the waits count them.
-  __device__ __forceinline__ void copy(int32_t chunk) const {
-    if (chunk * shape.inputs() < panels.k) {
-      unsigned char *const to =
-          memory + chunk % shape.slots() * shape.slot_bytes();
-      const auto left = static_cast<int32_t>(
-          smaller(panels.k - chunk * shape.inputs(), shape.inputs()));
+  // One group for each of the shortest chunks, empty ones too: the waits count
+  // them. Of longer ones the wait is then for an earlier group than it need be.
+  __device__ __forceinline__ void copy(int32_t stage, int32_t ahead) const {
 #pragma unroll 4
-      for (int i = static_cast<int>(thread); i < count * pieces; i += Threads) {
-        const int panel = i / pieces, piece = i % pieces;
-        const uint32_t format = this->format(panel);
-        BytesOf before{chunk * shape.inputs()}, bytes{left};
-        with_format<Formats>(format, before);
-        with_format<Formats>(format, bytes);
-        if (piece * 16 < bytes.bytes)
-          baton_copy_async(to + panel * shape.bytes() + piece * 16,
-                           panels.first + panel * stride + head + before.bytes +
-                               piece * 16);
-      }
+    for (int i = static_cast<int>(thread); i < count * pieces; i += Threads) {
+      const int panel = i / pieces, piece = i % pieces;
+      ChunkAhead chunk{panels.k, stage, ahead};
+      with_format<Formats>(format(panel), chunk);
+      if (piece * 16 < chunk.bytes)
+        baton_copy_async(memory + chunk.slot * shape.slot_bytes() +
+                             panel * shape.bytes() + piece * 16,
+                         panels.first + panel * stride + head + chunk.offset +
+                             piece * 16);
     }
     baton_copies_commit();
   }
@@ -192,7 +211,7 @@ private:
   unsigned char *const memory;
   const int64_t stride;
   const int32_t head;
-  const BlockPanels<Formats> panels;
+  const BlockPanels<Listed> panels;
   const int32_t count;
   const uint32_t thread;
 };

@@ -213,9 +213,10 @@ struct IntegersProduct {
   multiply(unsigned char *shared, const MatrixOperands &operands,
            const BatonMatrixLinear &linear, int64_t panel) {
     constexpr BatonBlocksMatrixShape shape{tile(), Formats};
+    constexpr uint32_t own = shape.integer_chunks().formats;
     multiply_integers<Threads, Rows, Columns>(
         shared, operands,
-        MatrixChunks<Formats, Threads, Columns>(
+        MatrixChunks<own, Threads, Columns, Formats>(
             shared + shape.integer_chunk_offset(), panels_of<Formats>(linear),
             panel, operands.panel_count));
   }
@@ -223,13 +224,14 @@ struct IntegersProduct {
 
 } // namespace baton::cuda
 
-// As baton_matrix_multiply_blocks(), with integer_shared_bytes().
+// As baton_matrix_multiply_blocks(), with integer_shared_bytes(). Of those of
+// `Formats` whose numbers are no whole ones the linear asks for no columns.
 
 template <uint32_t Formats, int Threads, int Rows, int Columns>
 BATON_DEVICE void
 baton_matrix_multiply_integers(unsigned char *shared,
                                const BatonMatrixLinear &linear) {
-  baton::cuda::multiply_tiles<
+  baton::cuda::multiply_asked_tiles<
       baton::cuda::IntegersProduct<Formats, Threads, Rows, Columns>>(shared,
                                                                      linear);
 }
@@ -239,5 +241,30 @@ baton_matrix_multiply_integers(unsigned char *shared,
   BATON_HAND_GATED_LINEAR(integer_gated_linear_##NAME, baton::blocks::NAME)
 BATON_FOR_EACH_INTEGER_BLOCK(BATON_HAND_INTEGER_LINEARS)
 BATON_HAND_LINEAR(integer_linear_mixed, baton::cuda::mixed_format)
+
+// Those columns whose weights are blocks.
+
+BATON_DEVICE BatonMatrixLinear baton_hand_partly_integer_linear_mixed(
+    float *out, int64_t out_stride, const float *x, int64_t x_stride,
+    const float *, int64_t, const int8_t *panels, const float *bias,
+    const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
+    int64_t columns, int32_t activation) {
+  return {out,
+          out_stride,
+          x,
+          x_stride,
+          panels,
+          bias,
+          nullptr,
+          residual,
+          residual_stride,
+          rows,
+          k,
+          columns,
+          activation,
+          false,
+          baton::cuda::mixed_format,
+          baton::cuda::integer_formats};
+}
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_INTEGERS_H

@@ -64,22 +64,6 @@ struct CountChunks {
   }
 };
 
-/// with_format() of formats that may be of numbers as they are.
-template <uint32_t Formats, typename Action>
-BATON_DEVICE void with_stream_format(uint32_t format, Action &&action) {
-  switch (format) {
-#define BATON_WITH_PLAIN_FORMAT(NAME, FORMAT)                                  \
-  case blocks::NAME:                                                           \
-    if constexpr ((Formats >> blocks::NAME & 1) != 0)                          \
-      action.template run<blocks::FORMAT>();                                   \
-    break;
-    BATON_FOR_EACH_PLAIN_FORMAT(BATON_WITH_PLAIN_FORMAT)
-#undef BATON_WITH_PLAIN_FORMAT
-  default:
-    with_format<Formats>(format, action);
-  }
-}
-
 } // namespace baton::cuda
 
 /// `Source` is as that of BatonRing, with BatonBlockPanels. Every thread of the
@@ -144,7 +128,7 @@ struct BatonBlockRing {
   static __device__ __forceinline__ int32_t chunks_of(uint32_t format,
                                                       int64_t k) {
     baton::cuda::CountChunks count{static_cast<int32_t>(k)};
-    baton::cuda::with_stream_format<Formats>(format, count);
+    baton::cuda::with_format<Formats>(format, count);
     return count.count;
   }
 
@@ -155,7 +139,7 @@ private:
       next_panel();
     if (!ended) {
       baton::cuda::PanelChunk place{static_cast<int32_t>(list.k), chunk};
-      baton::cuda::with_stream_format<Formats>(format, place);
+      baton::cuda::with_format<Formats>(format, place);
       const uint32_t lane = threadIdx.x % 32;
       const unsigned char *const from = panel + place.offset;
       unsigned char *const target = slots + to * shape.slot_bytes();
@@ -197,8 +181,9 @@ namespace baton::cuda {
 /// sum of its column.
 template <bool OfBytes> struct StreamedChunk {
   const unsigned char *const place;
-  /// The row, and the chunk's number in it.
-  const float *const x;
+  /// The row, and the one that numbers as they are are multiplied by.
+  const float *const x, *const exact;
+  /// The chunk's number in it.
   const int32_t chunk, k;
   float &sum;
 
@@ -206,14 +191,14 @@ template <bool OfBytes> struct StreamedChunk {
     constexpr int most = stream_inputs<Block>;
     const auto inputs = static_cast<int32_t>(smaller(k - chunk * most, most));
     const auto *const own = reinterpret_cast<const Block *>(place);
-    if constexpr (OfBytes) {
+    if constexpr (blocks::IsPlain<Block>::value) {
+      add_plain(own, exact + static_cast<int64_t>(chunk) * most, inputs);
+    } else if constexpr (OfBytes) {
       if constexpr (blocks::IsInteger<Block>::value)
         add_bytes(own,
                   reinterpret_cast<const blocks::QuantisedInputs *>(x) +
                       chunk * (most / blocks::QuantisedInputs::inputs),
                   inputs);
-    } else if constexpr (blocks::IsPlain<Block>::value) {
-      add_plain(own, x + static_cast<int64_t>(chunk) * most, inputs);
     } else {
       add(own, x + static_cast<int64_t>(chunk) * most, inputs);
     }
@@ -299,23 +284,31 @@ private:
 
 /// finish(column, sums) for `columns` columns of the product of one row of k
 /// elements with the ring's next panels, of which those of `Sides` alternate.
-/// They have one of `Formats`, the first of them being at `panels`.
+/// They have one of `Formats`, the first of them being at `panels`. Of bytes,
+/// `exact` is what numbers as they are are multiplied by, if there are any;
+/// else it is x.
 template <uint32_t Formats, int Sides, bool OfBytes, typename Ring,
           typename Finish>
-BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
-                                      const void *panels, int64_t columns,
-                                      Finish finish) {
+BATON_DEVICE void
+stream_block_panels(Ring &ring, const float *x, const float *exact, int64_t k,
+                    const void *panels, int64_t columns, Finish finish) {
   // Written for one panel while the one before may still be read.
   __shared__ float partial[2][Sides][Ring::warps][16];
   constexpr bool is_mixed = (Formats & (Formats - 1)) != 0;
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t warp = threadIdx.x / 32;
-  // All panels read the same row: it waits for the second-level cache once.
-  baton_touch(
-      x, OfBytes ? k / blocks::QuantisedInputs::inputs *
-                       static_cast<int64_t>(sizeof(blocks::QuantisedInputs) / 4)
-                 : k);
   const auto *panel = static_cast<const unsigned char *>(panels);
+  // All panels read the same row, or most of them: it waits for the
+  // second-level cache once.
+  bool are_exact = !OfBytes;
+  if constexpr (OfBytes && (Formats >> blocks::first_plain_format) != 0)
+    are_exact = reinterpret_cast<const blocks::MixedHead *>(panel)->format >=
+                blocks::first_plain_format;
+  baton_touch(are_exact ? exact : x,
+              are_exact ? k
+                        : k / blocks::QuantisedInputs::inputs *
+                              static_cast<int64_t>(
+                                  sizeof(blocks::QuantisedInputs) / 4));
   uint32_t before = 0;
   int turn = 0;
   for (int64_t first = 0; first < columns; first += 16, turn ^= 1) {
@@ -333,9 +326,9 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
 #pragma unroll 1
       for (int32_t chunk = Ring::first_chunk(before); chunk < chunks;
            chunk += Ring::warps) {
-        const StreamedChunk<OfBytes> streamed{ring.front(), x, chunk,
-                                              static_cast<int32_t>(k), sum};
-        with_stream_format<Formats>(format, streamed);
+        const StreamedChunk<OfBytes> streamed{
+            ring.front(), x, exact, chunk, static_cast<int32_t>(k), sum};
+        with_format<Formats>(format, streamed);
         ring.pop();
       }
       const float total = sum + __shfl_xor_sync(0xffffffffu, sum, 16);
@@ -375,7 +368,7 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
       const TYPE *panels, const float *bias, const float *residual, int64_t,   \
       int64_t, int64_t k, int64_t columns, int32_t activation) {               \
     baton::cuda::stream_block_panels<(FORMATS), 1, OF_BYTES>(                  \
-        ring, x, k, panels, columns,                                           \
+        ring, x, x, k, panels, columns,                                        \
         [&](int64_t column, const float(&sum)[1]) {                            \
           baton::cuda::LinearEnd{out, 0, bias, residual, 0, activation}(       \
               0, column, sum);                                                 \
@@ -400,7 +393,7 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
       const TYPE *panels, const float *bias_gate, const float *bias_up,        \
       int64_t, int64_t k, int64_t columns, int32_t activation) {               \
     baton::cuda::stream_block_panels<(FORMATS), 2, OF_BYTES>(                  \
-        ring, x, k, panels, columns,                                           \
+        ring, x, x, k, panels, columns,                                        \
         [&](int64_t column, const float(&sum)[2]) {                            \
           baton::cuda::GatedEnd{out, 0, bias_gate, bias_up,                    \
                                 activation}(0, column, sum);                   \
@@ -430,7 +423,8 @@ BATON_DEVICE void stream_block_panels(Ring &ring, const float *x, int64_t k,
 BATON_FOR_EACH_BLOCK(BATON_STREAM_BLOCKS)
 BATON_FOR_EACH_INTEGER_BLOCK(BATON_STREAM_INTEGERS)
 BATON_STREAM_LINEAR(linear_mixed, int8_t, BATON_MIXED_FORMATS, false)
-BATON_STREAM_LINEAR(integer_linear_mixed, int8_t, BATON_MIXED_FORMATS, true)
+BATON_STREAM_LINEAR(integer_linear_mixed, int8_t,
+                    BATON_MIXED_FORMATS &baton::cuda::integer_formats, true)
 BATON_STREAM_LINEAR(linear_bf16, uint16_t, 1u << baton::blocks::bf16, false)
 BATON_STREAM_GATED_LINEAR(gated_linear_bf16, uint16_t,
                           1u << baton::blocks::bf16, false)
@@ -438,5 +432,32 @@ BATON_STREAM_GATED_LINEAR(gated_linear_bf16, uint16_t,
 #undef BATON_STREAM_BLOCKS
 #undef BATON_STREAM_GATED_LINEAR
 #undef BATON_STREAM_LINEAR
+
+template <typename Ring>
+BATON_DEVICE void baton_stream_blocks_partly_integer_linear_mixed(
+    Ring &ring, float *out, int64_t, const float *x, int64_t,
+    const float *exact, int64_t, const int8_t *panels, const float *bias,
+    const float *residual, int64_t, int64_t, int64_t k, int64_t columns,
+    int32_t activation) {
+  baton::cuda::stream_block_panels<BATON_MIXED_FORMATS, 1, true>(
+      ring, x, exact, k, panels, columns,
+      [&](int64_t column, const float(&sum)[1]) {
+        baton::cuda::LinearEnd{out, 0, bias, residual, 0, activation}(0, column,
+                                                                      sum);
+      });
+}
+template <typename Ring>
+BATON_CALLED void baton_called_stream_blocks_partly_integer_linear_mixed(
+    Ring &ring, float *out, int64_t out_stride, const float *x,
+    int64_t x_stride, const float *exact, int64_t exact_stride,
+    const int8_t *panels, const float *bias, const float *residual,
+    int64_t residual_stride, int64_t rows, int64_t k, int64_t columns,
+    int32_t activation) {
+  Ring own = ring;
+  baton_stream_blocks_partly_integer_linear_mixed(
+      own, out, out_stride, x, x_stride, exact, exact_stride, panels, bias,
+      residual, residual_stride, rows, k, columns, activation);
+  ring = own;
+}
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_STREAM_BLOCKS_H

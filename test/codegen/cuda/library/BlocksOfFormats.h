@@ -28,16 +28,26 @@ inline std::vector<DataType> types_of(const std::string &list) {
   return types;
 }
 
+/// Outputs that each of so many formats has, of `columns` or some more. A panel
+/// has one format, so they are those of whole panels.
+inline int64_t outputs_of_each(int64_t columns, size_t formats) {
+  const auto count = static_cast<int64_t>(formats);
+  return count == 1 ? columns : ((columns + 15) / 16 + count - 1) / count * 16;
+}
+
 /// At least `columns` outputs, of each format of the list as many.
 inline QuantisedWeight weight_of(const std::string &list, int64_t columns,
                                  int64_t k, uint64_t seed) {
   const std::vector<DataType> types = types_of(list);
-  const auto count = static_cast<int64_t>(types.size());
-  // A panel has one format, so a part is whole panels of one type.
-  const int64_t outputs =
-      count == 1 ? columns : ((columns + 15) / 16 + count - 1) / count * 16;
-  return {types, static_cast<uint64_t>(outputs), static_cast<uint64_t>(k), list,
-          seed};
+  return {types, static_cast<uint64_t>(outputs_of_each(columns, types.size())),
+          static_cast<uint64_t>(k), list, seed};
+}
+
+/// Whether the numbers of an output of weight_of() are weights as they are.
+inline bool is_plain(const std::string &list, int64_t columns, int64_t column) {
+  const std::vector<const blocks::Format *> formats =
+      blocks::listed_formats(list);
+  return formats[column / outputs_of_each(columns, formats.size())]->is_plain;
 }
 
 /// What quantise_rows makes of rows.

@@ -110,8 +110,14 @@ BATON_MATRIX_KERNEL(product_gradient_f16, 256)
 BATON_BLOCKS_KERNEL(q4_k, 1u << baton::blocks::q4_k)
 BATON_BLOCKS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
 BATON_BLOCKS_KERNEL(nf4, 1u << baton::blocks::nf4)
+BATON_BLOCKS_KERNEL(q4_k_f16_bf16_f32,
+                    1u << baton::blocks::q4_k | baton::test::plain_formats)
 BATON_INTEGERS_KERNEL(q4_k, 1u << baton::blocks::q4_k)
 BATON_INTEGERS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
+BATON_SHARED_KERNEL(kernel_matrix_partly_integers,
+                    baton::test::partly_integer_linear_of_blocks<
+                        1u << baton::blocks::q4_k | baton::test::plain_formats,
+                        256, 128, 128, 80>)
 
 BATON_SHARED_KERNEL(kernel_stream_linear, baton::test::stream_linear<256>)
 BATON_SHARED_KERNEL(kernel_stream_gated_linear,

@@ -54,6 +54,45 @@ static MatrixBlocksBody integer_body_of() {
           }};
 }
 
+template <uint32_t Formats, int Threads, int Rows, int Columns,
+          int Architecture>
+static PartlyMatrixBodies partly_bodies_of() {
+  constexpr BatonMatrixShape tile{Threads, Rows, Columns, Architecture};
+  constexpr uint32_t plain = Formats & plain_formats;
+  return {names(Formats), tile,
+          std::max(BatonBlocksMatrixShape{tile, Formats}.integer_shared_bytes(),
+                   BatonBlocksMatrixShape{tile, plain}.shared_bytes()),
+          [](void *arguments) {
+            const auto &call =
+                *static_cast<const PartlyIntegerLinear *>(arguments);
+            BATON_DYNAMIC_SHARED(shared);
+            partly_integer_linear_of_blocks<Formats, Threads, Rows, Columns,
+                                            Architecture>(
+                shared, call.out, call.out_stride, call.x, call.x_stride,
+                call.exact, call.exact_stride, call.panels, call.bias,
+                call.residual, call.residual_stride, call.rows, call.k,
+                call.columns, call.activation);
+          }};
+}
+
+void PartlyMatrixBodies::run(PartlyIntegerLinear call, uint64_t seed) const {
+  emulation::launch({1, static_cast<unsigned>(tile.threads),
+                     static_cast<size_t>(shared_bytes), seed},
+                    bodies, &call);
+}
+
+const std::vector<PartlyMatrixBodies> &test::partly_matrix_bodies() {
+  // One format of blocks, or of numbers, and several.
+  static const std::vector<PartlyMatrixBodies> all = {
+      partly_bodies_of<1u << blocks::q8_0 | 1u << blocks::bf16, 64, 32, 64,
+                       80>(),
+      partly_bodies_of<1u << blocks::q4_k | plain_formats, 64, 32, 64, 80>(),
+      partly_bodies_of<1u << blocks::q8_0 | 1u << blocks::q6_k |
+                           1u << blocks::f16,
+                       128, 64, 64, 90>()};
+  return all;
+}
+
 std::string MatrixBlocksBody::kernel() const {
   std::string list = formats;
   std::replace(list.begin(), list.end(), '|', '_');
@@ -100,6 +139,14 @@ const std::vector<MatrixBlocksBody> &test::matrix_blocks_bodies() {
       body_of<1u << blocks::q8_0, 128, 64, 64, 90>(),
       body_of<1u << blocks::q6_k, 128, 128, 128, 90>(),
       body_of<some_formats, 128, 64, 64, 90>(),
+      // Of numbers as they are, in chunks of one stage and of two.
+      body_of<1u << blocks::q8_0 | 1u << blocks::f16, 64, 32, 64, 80>(),
+      body_of<1u << blocks::q4_0 | 1u << blocks::f32, 64, 32, 64, 80>(),
+      body_of<1u << blocks::int4_g128 | 1u << blocks::bf16, 64, 32, 64, 80>(),
+      body_of<1u << blocks::q4_k | 1u << blocks::f16, 128, 64, 64, 80>(),
+      body_of<some_formats | plain_formats, 128, 64, 64, 80>(),
+      body_of<1u << blocks::q8_0 | plain_formats, 128, 64, 64, 90>(),
+      body_of<1u << blocks::q4_k | 1u << blocks::bf16, 128, 64, 64, 90>(),
       body_of<1u << blocks::q4_k, 256, 128, 128, 80>(),
       body_of<1u << blocks::q4_k, 256, 128, 128, 90>(),
       integer_body_of<some_formats, 128, 64, 64>(),

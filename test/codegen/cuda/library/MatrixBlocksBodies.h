@@ -52,6 +52,37 @@ void PrintTo(const MatrixBlocksBody &body, std::ostream *os);
 /// Every format by warps, some by warpgroups, and of bytes.
 const std::vector<MatrixBlocksBody> &matrix_blocks_bodies();
 
+/// Parameters of the bodies behind `shared`.
+struct PartlyIntegerLinear {
+  float *out;
+  int64_t out_stride;
+  const float *x;
+  int64_t x_stride;
+  const float *exact;
+  int64_t exact_stride;
+  const int8_t *panels;
+  const float *bias, *residual;
+  int64_t residual_stride;
+  int64_t rows, k, columns;
+  int32_t activation;
+};
+
+/// Both bodies of a product of bytes beside which some panels are numbers as
+/// they are, which they multiply by `exact`.
+struct PartlyMatrixBodies {
+  std::string formats;
+  BatonMatrixShape tile;
+  int64_t shared_bytes;
+  void (*bodies)(void *arguments);
+
+  /// By one block, emulated.
+  void run(PartlyIntegerLinear call, uint64_t seed) const;
+};
+
+void PrintTo(const PartlyMatrixBodies &bodies, std::ostream *os);
+
+const std::vector<PartlyMatrixBodies> &partly_matrix_bodies();
+
 } // namespace baton::test
 
 #endif // BATON_TEST_CODEGEN_CUDA_LIBRARY_MATRIXBLOCKSBODIES_H

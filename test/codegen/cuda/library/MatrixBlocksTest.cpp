@@ -25,6 +25,10 @@ void test::PrintTo(const MatrixBlocksBody &body, std::ostream *os) {
       << ", sm_" << tile.architecture;
 }
 
+void test::PrintTo(const PartlyMatrixBodies &bodies, std::ostream *os) {
+  *os << bodies.formats << ", sm_" << bodies.tile.architecture;
+}
+
 namespace {
 
 /// In panels, rounded to nearest even.
@@ -36,6 +40,17 @@ std::vector<uint16_t> rounded_panels(const QuantisedWeight &weight, int64_t k) {
     return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   });
   return rounded;
+}
+
+/// The body of this tile for weights of BF16.
+const MatrixBodies &of_bf16(const BatonMatrixShape &tile) {
+  for (const MatrixBodies &bodies : matrix_bodies())
+    if (bodies.shape.threads == tile.threads &&
+        bodies.shape.rows == tile.rows &&
+        bodies.shape.columns == tile.columns &&
+        bodies.shape.by_warpgroups() == tile.by_warpgroups())
+      return bodies;
+  return matrix_bodies().front();
 }
 
 struct Problem {
@@ -66,16 +81,9 @@ protected:
   QuantisedWeight weight(int64_t columns, int64_t k, uint64_t seed) const {
     return weight_of(GetParam().formats, columns, k, seed);
   }
-  /// For the tile of the body whose bits are expected.
-  const MatrixBodies &of_bf16() const {
-    const BatonMatrixShape &tile = GetParam().shape.tile;
-    for (const MatrixBodies &bodies : matrix_bodies())
-      if (bodies.shape.threads == tile.threads &&
-          bodies.shape.rows == tile.rows &&
-          bodies.shape.columns == tile.columns &&
-          bodies.shape.by_warpgroups() == tile.by_warpgroups())
-        return bodies;
-    return matrix_bodies().front();
+  /// Whose bits are expected.
+  static const MatrixBodies &of_bf16() {
+    return ::of_bf16(GetParam().shape.tile);
   }
 };
 
@@ -186,6 +194,54 @@ INSTANTIATE_TEST_SUITE_P(Library, MatrixBlocks,
                            return name;
                          });
 
+class PartlyIntegers : public ::testing::TestWithParam<PartlyMatrixBodies> {};
+
+/// Of panels of bytes those of the CPU, of others those of their numbers.
+TEST_P(PartlyIntegers, LinearHasTheBitsOfEachPanel) {
+  Random random(4);
+  const BatonMatrixShape &tile = GetParam().tile;
+  const std::string &formats = GetParam().formats;
+  const int64_t block = blocks::block_inputs(formats);
+  int number = 0;
+  for (const int64_t rows : {int64_t{1}, tile.rows + int64_t{3}})
+    // Of one panel, of neighbours, of more than a tile.
+    for (const int64_t columns : {16, 37, 150, 7 * 64})
+      for (const int64_t k : {block, block * 3}) {
+        const QuantisedWeight weight = weight_of(formats, columns, k, number);
+        const Buffer exact = random.buffer(rows, k), x = in_bytes(exact);
+        const std::vector<float> bias = random.vector(columns);
+        const Buffer residual = random.buffer(rows, columns);
+        Buffer whole(rows, columns), plain(rows, columns), out = residual;
+        baton_task_partly_integer_linear_mixed(
+            whole.data(), whole.stride, x.data(), x.stride, exact.data(),
+            exact.stride, weight.data(), bias.data(), residual.data(),
+            residual.stride, rows, k, columns, BATON_ACTIVATION_SILU);
+        const std::vector<uint16_t> panels = rounded_panels(weight, k);
+        of_bf16(tile).run(MatrixLinear{plain.data(), plain.stride, exact.data(),
+                                       exact.stride, panels.data(), bias.data(),
+                                       residual.data(), residual.stride, rows,
+                                       k, columns, BATON_ACTIVATION_SILU});
+        GetParam().run({out.data(), out.stride, x.data(), x.stride,
+                        exact.data(), exact.stride, weight.data(), bias.data(),
+                        out.data(), out.stride, rows, k, columns,
+                        BATON_ACTIVATION_SILU},
+                       static_cast<uint64_t>(number++ % 3));
+        expect_guards_intact(out);
+        for (int64_t column = 0; column < columns; ++column) {
+          const Buffer &expected =
+              is_plain(formats, columns, column) ? plain : whole;
+          for (int64_t row = 0; row < rows; ++row)
+            ASSERT_EQ(std::bit_cast<uint32_t>(out.at(row, column)),
+                      std::bit_cast<uint32_t>(expected.at(row, column)))
+                << rows << " rows, k " << k << ", column " << column << " of "
+                << columns;
+        }
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(Library, PartlyIntegers,
+                         ::testing::ValuesIn(partly_matrix_bodies()));
+
 TEST(MatrixBlocksShape, FitsTheBlock) {
   // The usual tile of each format, and what llama.cpp's Q4_K_M has.
   for (uint32_t format = 0; format < blocks::first_plain_format; ++format) {
@@ -195,11 +251,23 @@ TEST(MatrixBlocksShape, FitsTheBlock) {
   }
   constexpr BatonBlocksMatrixShape mixed{
       {256, 128, 128, 90}, 1u << blocks::q4_k | 1u << blocks::q6_k};
-  static_assert(mixed.chunks().inputs() == 256 && mixed.chunks().slots() == 2);
+  static_assert(mixed.chunks().stages() == 4 && mixed.chunks().slots() == 2);
   static_assert(mixed.chunks().bytes() == sizeof(blocks::Q6_K));
   static_assert(mixed.shared_bytes() ==
                 3 * 128 * 64 * 2 + 2 * 8 * (64 * 32 + 64) +
                     2 * 8 * int(sizeof(blocks::Q6_K)) + 8 * 4);
+  // Of all formats at once, and of numbers as they are beside short blocks.
+  constexpr BatonBlocksMatrixShape all{{256, 128, 128, 90},
+                                       (1u << blocks::format_count) - 1};
+  static_assert(all.shared_bytes() <= 159744 && all.chunks().stages() == 1);
+  constexpr BatonBlocksMatrixShape half{{256, 128, 128, 90},
+                                        1u << blocks::q8_0 | 1u << blocks::f16};
+  static_assert(half.shared_bytes() <= 159744 && half.chunks().slots() == 4);
+  static_assert(half.chunks().bytes() == 64 * int(sizeof(blocks::F16)));
+  constexpr BatonBlocksMatrixShape long_half{
+      {256, 128, 128, 90}, 1u << blocks::q4_k | 1u << blocks::bf16};
+  static_assert(long_half.chunks().slots() == 2 &&
+                long_half.chunks().stages() == 2);
 }
 
 } // namespace

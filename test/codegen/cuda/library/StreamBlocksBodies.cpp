@@ -20,9 +20,9 @@ static StreamBlocksBody body_of(const char *formats) {
                 *static_cast<const StreamBlocksCall *>(arguments);
             BATON_DYNAMIC_SHARED(shared);
             stream_blocks<Formats, Ring, OfBytes, Threads>(
-                shared, call.out, call.x, call.panels, call.bias, call.other,
-                call.k, call.stride, call.columns, call.tile, call.activation,
-                call.gated);
+                shared, call.out, call.x, call.exact, call.panels, call.bias,
+                call.other, call.k, call.stride, call.columns, call.tile,
+                call.activation, call.gated);
           }};
 }
 
@@ -47,8 +47,8 @@ void StreamBlocksBody::run(StreamBlocksCall call, uint64_t seed) const {
   run_placed(
       kernel(), launch.threads, launch.shared_bytes,
       [&] { emulation::launch(launch, body, &call); }, call.out, call.x,
-      call.panels, call.bias, call.other, call.k, call.stride, call.columns,
-      call.tile, call.activation, call.gated);
+      call.exact, call.panels, call.bias, call.other, call.k, call.stride,
+      call.columns, call.tile, call.activation, call.gated);
 }
 
 const std::vector<StreamBlocksBody> &test::stream_blocks_bodies() {
@@ -65,6 +65,11 @@ const std::vector<StreamBlocksBody> &test::stream_blocks_bodies() {
       body_of<some_formats, true, 128>(some_names),
       body_of < 1u << blocks::q4_0 | 1u << blocks::f16 | 1u << blocks::f32,
       false, 64 > ("q4_0|f16|f32"),
+      body_of < 1u << blocks::q8_0 | 1u << blocks::q4_k | 1u << blocks::f16 |
+          1u << blocks::bf16 | 1u << blocks::f32,
+      true, 64 > ("q8_0|q4_k|f16|bf16|f32"),
+      body_of < 1u << blocks::q4_0 | 1u << blocks::f16, true,
+      128 > ("q4_0|f16"),
       // A ring with longer slots than its own.
       body_of < 1u << blocks::bf16, false, 128,
       1u << blocks::bf16 | some_formats > ("bf16"),

@@ -10,11 +10,12 @@
 
 namespace baton::test {
 
-/// Parameters of stream_blocks() behind `shared`. Of a gated linear `other` is
-/// the bias of the second side, of the plain one a residual.
+/// Parameters of stream_blocks() behind `shared`; of bytes x is what
+/// quantise_rows makes of `exact`, else it is the same. Of a gated linear
+/// `other` is the bias of the second side, of the plain one a residual.
 struct StreamBlocksCall {
   float *out;
-  const float *x;
+  const float *x, *exact;
   const unsigned char *panels;
   const float *bias, *other;
   int64_t k, stride, columns, tile;

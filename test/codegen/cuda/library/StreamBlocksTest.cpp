@@ -22,6 +22,13 @@ void test::PrintTo(const StreamBlocksBody &body, std::ostream *os) {
 
 namespace {
 
+/// The body's left side, what quantise_rows has made it of, if it has, and the
+/// numbers that it stands for.
+struct StreamedRow {
+  Buffer x, exact;
+  oracle::Matrix numbers;
+};
+
 /// A weight of the body's formats.
 struct StreamedWeight {
   std::vector<std::byte> panels;
@@ -50,11 +57,10 @@ protected:
     return {std::move(weight.panels), numbers,
             blocks::lanes * blocks::bytes_of_output(GetParam().formats, k)};
   }
-  /// The body's left side, and the numbers that it stands for.
-  static std::pair<Buffer, oracle::Matrix> row_of(Random &random, int64_t k) {
+  static StreamedRow row_of(Random &random, int64_t k) {
     const Buffer x = random.buffer(1, k);
     if (!GetParam().of_integers)
-      return {x, x.matrix()};
+      return {x, x, x.matrix()};
     Buffer bytes = in_bytes(x);
     oracle::Matrix numbers(1, k);
     const auto *const inputs =
@@ -63,7 +69,23 @@ protected:
       const blocks::QuantisedInputs &place = inputs[i / 32];
       numbers.at(0, i) = double{place.scale} * place.quants[i % 32];
     }
-    return {std::move(bytes), std::move(numbers)};
+    return {std::move(bytes), x, std::move(numbers)};
+  }
+  /// Columns of numbers as they are multiply the exact row.
+  static oracle::Matrix linear(const oracle::Matrix &numbers,
+                               const oracle::Matrix &exact,
+                               const oracle::Matrix &weight, int64_t columns,
+                               const std::vector<double> &bias,
+                               oracle::Activation activation) {
+    oracle::Matrix out = oracle::linear(numbers, weight, bias, activation);
+    if (!GetParam().of_integers)
+      return out;
+    const oracle::Matrix of_exact =
+        oracle::linear(exact, weight, bias, activation);
+    for (int64_t c = 0; c < columns; ++c)
+      if (is_plain(GetParam().formats, columns, c))
+        out.at(0, c) = of_exact.at(0, c);
+    return out;
   }
   /// Chunks of less than one for each warp, and of more than the ring holds;
   /// where blocks are short, of which the last is cut.
@@ -89,27 +111,27 @@ TEST_P(StreamBlocks, LinearMatchesOracle) {
          {std::pair<int64_t, int64_t>{16, 16}, {40, 16}, {100, 48}}) {
       const int32_t activation = number % (BATON_ACTIVATION_RELU + 1);
       const StreamedWeight weight = this->weight(columns, k, 5 + number);
-      const auto [x, numbers] = row_of(random, k);
+      const auto [x, exact, numbers] = row_of(random, k);
       const std::vector<float> bias = random.vector(columns);
       const Buffer residual = random.buffer(1, columns);
       Buffer out = residual; // in place
       GetParam().run(
-          {out.data(), x.data(),
+          {out.data(), x.data(), exact.data(),
            reinterpret_cast<const unsigned char *>(weight.panels.data()),
            bias.data(), out.data(), k, weight.stride, columns, tile, activation,
            false},
           number++ % 3);
       std::vector<double> bias64 = doubles(bias);
       oracle::Matrix expected =
-          oracle::linear(numbers, weight.numbers, bias64,
-                         static_cast<oracle::Activation>(activation));
+          linear(numbers, exact.matrix(), weight.numbers, columns, bias64,
+                 static_cast<oracle::Activation>(activation));
       for (int64_t c = 0; c < columns; ++c)
         expected.at(0, c) += residual.at(0, c);
       for (double &value : bias64)
         value = std::fabs(value);
-      const oracle::Matrix magnitudes =
-          oracle::linear(absolute(numbers), absolute(weight.numbers), bias64,
-                         oracle::Activation::none);
+      const oracle::Matrix magnitudes = linear(
+          absolute(numbers), absolute(exact.matrix()), absolute(weight.numbers),
+          columns, bias64, oracle::Activation::none);
       expect_within(out, expected, [&](int64_t r, int64_t c) {
         return error(k, magnitudes.at(r, c)) +
                2 * rounding * std::fabs(expected.at(r, c));
@@ -128,12 +150,12 @@ TEST_P(StreamBlocks, GatedLinearMatchesOracle) {
   const int64_t columns = 96, tile = 32, half = columns / 2;
   for (const int64_t k : depths()) {
     const StreamedWeight weight = this->weight(columns, k, 9);
-    const auto [x, numbers] = row_of(random, k);
+    const auto [x, exact, numbers] = row_of(random, k);
     const std::vector<float> gate = random.vector(half),
                              up = random.vector(half);
     Buffer out(1, half);
     GetParam().run(
-        {out.data(), x.data(),
+        {out.data(), x.data(), exact.data(),
          reinterpret_cast<const unsigned char *>(weight.panels.data()),
          gate.data(), up.data(), k, weight.stride, half, tile,
          BATON_ACTIVATION_SILU, true},
@@ -171,12 +193,12 @@ TEST_P(StreamBlocks, BitsDoNotDependOnTilesOrSchedules) {
   Random random(3);
   const int64_t columns = 64, k = depths().back();
   const StreamedWeight weight = this->weight(columns, k, 3);
-  const auto [x, numbers] = row_of(random, k);
+  const auto [x, exact, numbers] = row_of(random, k);
   const std::vector<float> zeros(columns);
   auto run = [&](int64_t tile, uint64_t seed) {
     Buffer out(1, columns);
     GetParam().run(
-        {out.data(), x.data(),
+        {out.data(), x.data(), exact.data(),
          reinterpret_cast<const unsigned char *>(weight.panels.data()),
          zeros.data(), zeros.data(), k, weight.stride, columns, tile,
          BATON_ACTIVATION_NONE, false},

@@ -4,9 +4,9 @@
 //
 // One block's product of several tiles, by the shape in the macros THREADS,
 // ROWS, COLUMNS and ARCHITECTURE, of weights in the format BLOCK, whose Index
-// is INDEX; with MIXED every second panel is of Q8_0; with INTEGERS inputs are
-// of 8 bits; with STREAM there is one row, and weights flow through a ring.
-// Exits with 1 if it is wrong.
+// is INDEX; with MIXED every second panel is of Q8_0, with PLAIN of F16; with
+// INTEGERS inputs are of 8 bits; with STREAM there is one row, and weights flow
+// through a ring. Exits with 1 if it is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,13 +23,19 @@ namespace {
 
 using namespace baton::cuda;
 typedef blocks::BLOCK Block;
-#ifdef MIXED
+#ifdef PLAIN
+typedef blocks::F16 Other;
+constexpr uint32_t other = blocks::f16;
+#else
+typedef blocks::Q8_0 Other;
+constexpr uint32_t other = blocks::q8_0;
+#endif
+#if defined(MIXED) || defined(PLAIN)
 constexpr bool is_mixed = true;
 #else
 constexpr bool is_mixed = false;
 #endif
-constexpr uint32_t formats =
-    1u << blocks::INDEX | (is_mixed ? 1u << blocks::q8_0 : 0);
+constexpr uint32_t formats = 1u << blocks::INDEX | (is_mixed ? 1u << other : 0);
 
 /// Two tiles of rows; the depth goes round the chunks and, where blocks allow
 /// it, ends within a stage.
@@ -70,9 +76,9 @@ constexpr int64_t width = k;
 /// A panel's bytes: a head, and the blocks of either format.
 constexpr int64_t head_bytes = is_mixed ? sizeof(blocks::MixedHead) : 0,
                   stride = head_bytes +
-                           (is_mixed && sizeof(Block) * 32 <
-                                            sizeof(blocks::Q8_0) * Block::inputs
-                                ? k / 32 * sizeof(blocks::Q8_0)
+                           (is_mixed && sizeof(Block) * Other::inputs <
+                                            sizeof(Other) * Block::inputs
+                                ? k / Other::inputs * sizeof(Other)
                                 : k / Block::inputs * sizeof(Block));
 
 void kernel(void *argument) {
@@ -81,7 +87,7 @@ void kernel(void *argument) {
 #ifdef STREAM
   static const float zeros[COLUMNS] = {};
   baton::test::stream_blocks<formats, formats, false, THREADS>(
-      shared, linear.out, linear.x,
+      shared, linear.out, linear.x, linear.x,
       reinterpret_cast<const unsigned char *>(linear.panels), zeros, zeros, k,
       stride, columns, 48, BATON_ACTIVATION_NONE, false);
 #else
@@ -128,6 +134,23 @@ template <typename Any> void simplify(Any &block) {
         scale = scale % 4 * 16 + scale / 64 + 1;
 }
 
+/// Whole numbers of 1 to 3.
+void simplify(blocks::F16 &line) {
+  for (uint16_t &number : line.numbers)
+    number = number % 3 == 0 ? 0x3c00 : number % 3 == 1 ? 0x4000 : 0x4200;
+}
+
+/// Of an output of a panel.
+template <typename Any>
+float number_of(const unsigned char *panel, int64_t depth, int64_t lane) {
+  if constexpr (blocks::IsPlain<Any>::value)
+    return plain_weight_at<Any>(reinterpret_cast<const int8_t *>(panel), depth,
+                                lane);
+  else
+    return weight_at(reinterpret_cast<const Quantised<Any> *>(panel), depth,
+                     lane);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -142,12 +165,12 @@ int main(int argc, char **argv) {
     unsigned char *const place = &panels[panel * stride];
     if (is_mixed)
       *reinterpret_cast<blocks::MixedHead *>(place) = {
-          is_other(panel) ? blocks::q8_0 : blocks::INDEX,
+          is_other(panel) ? other : blocks::INDEX,
           static_cast<uint32_t>(stride),
           {}};
     if (is_other(panel))
-      for (int64_t i = 0; i < k / 32; ++i)
-        simplify(reinterpret_cast<blocks::Q8_0 *>(place + head_bytes)[i]);
+      for (int64_t i = 0; i < k / Other::inputs; ++i)
+        simplify(reinterpret_cast<Other *>(place + head_bytes)[i]);
     else
       for (int64_t i = 0; i < k / Block::inputs; ++i)
         simplify(reinterpret_cast<Block *>(place + head_bytes)[i]);
@@ -162,12 +185,8 @@ int main(int argc, char **argv) {
       const unsigned char *const place =
           &panels[column / 16 * stride + head_bytes];
       numbers[column * k + depth] =
-          is_other(column / 16)
-              ? weight_at(
-                    reinterpret_cast<const Quantised<blocks::Q8_0> *>(place),
-                    depth, column % 16)
-              : weight_at(reinterpret_cast<const Quantised<Block> *>(place),
-                          depth, column % 16);
+          is_other(column / 16) ? number_of<Other>(place, depth, column % 16)
+                                : number_of<Block>(place, depth, column % 16);
     }
 #ifdef INTEGERS
   // The largest magnitude of each 32 is 127: a scale of 1.

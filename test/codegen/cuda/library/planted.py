@@ -63,9 +63,19 @@ CHUNKS = (
     ("no wait for copies", "baton_copies_wait<shape.slots() - 2>();", ";", RACE, WRONG),
     ("a wait for one chunk too few", "baton_copies_wait<shape.slots() - 2>();",
      "baton_copies_wait<shape.slots() - 1>();", RACE, WRONG),
-    ("a chunk too early", "copy(stage / shape.stages() - 1 + shape.slots());",
-     "copy(stage / shape.stages() + shape.slots());", RACE, WRONG),
+    ("a chunk too early", "copy(stage, shape.slots() - 1);", "copy(stage, shape.slots());", RACE, WRONG),
     ("a chunk that never comes", "if (stage > 0 && stage % shape.stages() == 0)", "if (false)", WRONG, RACE),
+)
+CHUNKS_OF_NUMBERS = (
+    ("a wait for one chunk too few", "baton_copies_wait<shape.slots() - 2>();",
+     "baton_copies_wait<shape.slots() - 1>();", RACE, WRONG),
+    ("short chunks only where long ones come", "stage % shape.stages() == 0)\n      copy", "stage % 4 == 0)\n      copy",
+     WRONG, RACE),
+)
+NUMBERS = (
+    ("another input's numbers", "block<Format>(panel, stage, input + lane)",
+     "block<Format>(panel, stage, input + (lane ^ 1))", WRONG),
+    ("halves that change places", "rounded_eight(line, half);", "rounded_eight(line, 1 - half);", WRONG),
 )
 BLOCKS = (
     ("a stage decoded where one is read", "unsigned char *const to = memory + stage % 2 * bytes;",
@@ -123,8 +133,16 @@ BODIES = (
     Body("matrix_chunks.h", "matrix_blocks_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "MIXED"),
           ("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90", "BLOCK=Q4_0", "INDEX=q4_0")], CHUNKS),
+    # Chunks of two lengths.
+    Body("matrix_chunks.h", "matrix_blocks_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "PLAIN")],
+         CHUNKS_OF_NUMBERS),
     Body("matrix_blocks.h", "matrix_blocks_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0")], BLOCKS),
+    Body("matrix_blocks.h", "matrix_blocks_program.cpp",
+         [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0", "PLAIN"),
+          ("THREADS=128", "ROWS=64", "COLUMNS=64", "ARCHITECTURE=90", "BLOCK=Q4_0", "INDEX=q4_0", "PLAIN")],
+         NUMBERS),
     Body("matrix_integers.h", "matrix_blocks_program.cpp",
          [("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q2_K", "INDEX=q2_k", "INTEGERS"),
           ("THREADS=64", "ROWS=32", "COLUMNS=64", "ARCHITECTURE=80", "BLOCK=Q4_0", "INDEX=q4_0", "INTEGERS")], INTEGERS),

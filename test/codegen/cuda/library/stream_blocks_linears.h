@@ -34,13 +34,14 @@ struct TaskBlockPanels {
 };
 
 /// A product of a row and panels of `Formats`, through a ring that holds those
-/// of `Ring` too. Of bytes, x is what quantise_rows has made.
+/// of `Ring` too. Of bytes, x is what quantise_rows has made of `exact`, which
+/// numbers as they are are multiplied by.
 template <uint32_t Formats, uint32_t Ring, bool OfBytes, int Threads>
-BATON_DEVICE void stream_blocks(unsigned char *shared, float *out,
-                                const float *x, const unsigned char *panels,
-                                const float *bias, const float *other,
-                                int64_t k, int64_t stride, int64_t columns,
-                                int64_t tile, int32_t activation, bool gated) {
+BATON_DEVICE void
+stream_blocks(unsigned char *shared, float *out, const float *x,
+              const float *exact, const unsigned char *panels,
+              const float *bias, const float *other, int64_t k, int64_t stride,
+              int64_t columns, int64_t tile, int32_t activation, bool gated) {
   typedef BatonBlockRing<TaskBlockPanels, Ring, block_ring_bytes * Threads,
                          Threads>
       TaskRing;
@@ -58,14 +59,16 @@ BATON_DEVICE void stream_blocks(unsigned char *shared, float *out,
     // As the library's bodies finish their columns.
     if (gated)
       baton::cuda::stream_block_panels<Formats, 2, OfBytes>(
-          ring, x, k, own, count, [&](int64_t column, const float(&sum)[2]) {
+          ring, x, exact, k, own, count,
+          [&](int64_t column, const float(&sum)[2]) {
             out[first + column] = baton::cuda::activate_gated(
                 sum[0] + bias[first + column], sum[1] + other[first + column],
                 activation);
           });
     else
       baton::cuda::stream_block_panels<Formats, 1, OfBytes>(
-          ring, x, k, own, count, [&](int64_t column, const float(&sum)[1]) {
+          ring, x, exact, k, own, count,
+          [&](int64_t column, const float(&sum)[1]) {
             out[first + column] =
                 baton::cuda::activate(sum[0] + bias[first + column],
                                       activation) +
