@@ -111,6 +111,25 @@ void writeWide(Function &function) {
   builder.CreateRetVoid();
 }
 
+/// baton_look_up_bytes() by one instruction.
+void writeLookups(Function &function) {
+  IRBuilder<> builder = rewrite(function);
+  Type *byte = builder.getInt8Ty();
+  Value *table = builder.CreateAlignedLoad(
+      FixedVectorType::get(byte, dot_bytes / 2), function.getArg(1), Align(1));
+  // The instruction has a table for each half.
+  SmallVector<int> twice(dot_bytes);
+  for (int i = 0; i < dot_bytes; ++i)
+    twice[i] = i % (dot_bytes / 2);
+  Value *places = builder.CreateAlignedLoad(
+      FixedVectorType::get(byte, dot_bytes), function.getArg(0), Align(1));
+  Value *found = builder.CreateIntrinsic(
+      Intrinsic::x86_avx2_pshuf_b, {},
+      {builder.CreateShuffleVector(table, twice), places});
+  builder.CreateAlignedStore(found, function.getArg(0), Align(1));
+  builder.CreateRetVoid();
+}
+
 /// baton_dots_pairs() by one instruction. Weights of two depths become pairs,
 /// once for all rows that the caller multiplies by them.
 void writePairs(Function &function) {
@@ -247,6 +266,14 @@ void baton::cpu::chooseMachineBodies(Module &module,
     writeWide(*function);
   answer(module, "baton_has_wide_dots", hasWideDots);
 
+  // AVX-512 permutes whole tables of sixteen F32 numbers.
+  const bool hasManyRegisters = isX86 && cpu.checkFeatures("+avx512vl");
+  const bool hasLookups = hasPairs && !hasManyRegisters;
+  if (Function *function = inlined(module, "baton_look_up_bytes");
+      function && hasLookups)
+    writeLookups(*function);
+  answer(module, "baton_has_byte_lookups", hasLookups);
+
   const bool hasPairDots = isX86 && cpu.checkFeatures("+avx512bf16,+avx512bw");
   const bool isFused = isX86 && !hasPairDots && cpu.checkFeatures("+fma");
   if (Function *function = inlined(module, "baton_dots_pairs")) {
@@ -260,6 +287,5 @@ void baton::cpu::chooseMachineBodies(Module &module,
   if (begin && end && isFused)
     writeBorders(*begin, *end);
   answer(module, "baton_has_pair_dots", hasPairDots);
-  answer(module, "baton_has_many_registers",
-         isX86 && cpu.checkFeatures("+avx512vl"));
+  answer(module, "baton_has_many_registers", hasManyRegisters);
 }

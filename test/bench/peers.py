@@ -17,7 +17,7 @@ tokens; Baton's does. Needs numpy; llama.cpp is compared where the package llama
 
 --dtypes may name formats of batonc quantize, such as q4_0: all engines then read the one GGUF
 file that it makes, Baton with inputs in F32 and, as "Baton int8", of 8 bits, as the others have
-them. ik_llama.cpp is compared on these where --ik-python names a Python that has the package
+them. Of formats that it writes as folders, such as nf4, there is Baton alone. ik_llama.cpp is compared on these where --ik-python names a Python that has the package
 ik-llama-cpp-python, whose libraries do not go into one process with llama.cpp's. It repacks
 weights when it loads them, and has its flash attention, as its own command line would have it.
 With BF16 weights "Baton bf16" rounds inputs to BF16, as llama.cpp does.
@@ -27,7 +27,8 @@ rounds the best window of 8 consecutive tokens counts for decode and the best ru
 for prefill, the same for all engines. Beside each figure stands the verdict: the
 largest difference of an engine's logits after a common prompt from Baton's, as a
 fraction of the largest logit, and whether the most likely token is the same. In
-parentheses: what bench calls undisturbed, if all layers ran as the fastest tenth.
+parentheses: what bench calls undisturbed, if all layers ran as the fastest tenth. --json FILE
+gets a line for each engine.
 """
 
 import argparse
@@ -44,6 +45,8 @@ LLAMA = dict(architectures=["LlamaForCausalLM"], model_type="llama", hidden_size
              num_key_value_heads=8, head_dim=64, vocab_size=128256, max_position_embeddings=131072,
              rms_norm_eps=1e-5, rope_theta=500000.0, hidden_act="silu", tie_word_embeddings=True,
              attention_bias=False, mlp_bias=False)
+# Its layers and next to no head: what their format alone costs.
+LAYERS = LLAMA | dict(num_hidden_layers=8, vocab_size=4096)
 QWEN = dict(architectures=["Qwen3ForCausalLM"], model_type="qwen3", hidden_size=1024,
             intermediate_size=3072, num_hidden_layers=28, num_attention_heads=16,
             num_key_value_heads=8, head_dim=128, vocab_size=151936, max_position_embeddings=40960,
@@ -61,9 +64,12 @@ QWEN_MOE = dict(architectures=["Qwen3MoeForCausalLM"], model_type="qwen3_moe", h
                 rms_norm_eps=1e-6, rope_theta=1000000.0, hidden_act="silu", tie_word_embeddings=False,
                 attention_bias=False, use_sliding_window=False, num_experts=128, num_experts_per_tok=8,
                 norm_topk_prob=True, decoder_sparse_step=1, mlp_only_layers=[])
-SHAPES = {"llama-3.2-1b": LLAMA, "qwen3-0.6b": QWEN, "olmoe-1b-7b": OLMOE, "qwen3-30b-a3b": QWEN_MOE}
+SHAPES = {"llama-3.2-1b": LLAMA, "llama-layers": LAYERS, "qwen3-0.6b": QWEN, "olmoe-1b-7b": OLMOE, "qwen3-30b-a3b": QWEN_MOE}
 TYPES = {"f32": ("float32", "F32", 4), "bf16": ("bfloat16", "BF16", 2)}
 FORMATS = ["q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "q3_k", "q2_k"]
+# Of folders; those of whole numbers multiply inputs of 8 bits, too.
+INTEGER_FOLDERS = ["int8", "int4-g32", "int4-g64", "int4-g128"]
+FOLDERS = [*INTEGER_FOLDERS, "fp8", "nvfp4", "mxfp4", "nf4"]
 PROMPT = 512
 WINDOW = 8
 BATCH_ROWS = 256
@@ -342,15 +348,17 @@ def can_import(modules):
     return all(importlib.util.find_spec(module) for module in modules)
 
 
-def gguf_file(arguments, name, format):
-    """A GGUF file of the format, made of a checkpoint in F32 or BF16, unless it is there."""
-    path = os.path.join(arguments.work, f"{name}-{format}.gguf")
+def quantised(arguments, name, format):
+    """A GGUF file or a folder of the format, made of a checkpoint in F32 or BF16, unless it is there."""
+    path = os.path.join(arguments.work, f"{name}-{format}" + (".gguf" if format not in FOLDERS else ""))
     if not os.path.exists(path):
         dtype = format if format in TYPES else "bf16"
         source = os.path.join(arguments.work, f"{name}-{dtype}")
         in_child(write_checkpoint, source, SHAPES[name], dtype)
-        subprocess.run([arguments.batonc, "quantize", source, "--format", format, "--no-tokenizer", "-o", path, "--quiet"],
-                       check=True)
+        flags = [] if format in FOLDERS else ["--no-tokenizer"]
+        # No speed depends on how scales are chosen.
+        subprocess.run([arguments.batonc, "quantize", source, "--format", format, "--scale", "max", *flags, "-o", path,
+                        "--quiet"], check=True)
     return path
 
 
@@ -360,11 +368,13 @@ def peers_of(arguments, name, dtype, weights):
     for peer, (_, modules) in PEERS.items():
         if not can_import(modules) or (arguments.batch and peer != "llama.cpp"):
             continue
+        if dtype in FOLDERS:
+            continue
         if dtype in FORMATS:
             if peer == "llama.cpp" or (peer == "ik_llama.cpp" and arguments.ik_python):
                 peers[peer] = weights
         elif peer == "llama.cpp":
-            peers[peer] = gguf_file(arguments, name, dtype)
+            peers[peer] = quantised(arguments, name, dtype)
         elif peer == "PyTorch":
             peers[peer] = weights
     return peers
@@ -373,9 +383,11 @@ def peers_of(arguments, name, dtype, weights):
 def compare(arguments, name, dtype, workers):
     import numpy
     config = SHAPES[name]
-    if dtype in FORMATS:
-        weights = gguf_file(arguments, name, dtype)
-        programs = {"Baton": [], "Baton int8": ["--activations=int8"]}
+    if dtype in [*FORMATS, *FOLDERS]:
+        weights = quantised(arguments, name, dtype)
+        programs = {"Baton": []}
+        if dtype in [*FORMATS, *INTEGER_FOLDERS]:
+            programs["Baton int8"] = ["--activations=int8"]
     else:
         weights = os.path.join(arguments.work, f"{name}-{dtype}")
         in_child(write_checkpoint, weights, config, dtype)
@@ -416,6 +428,10 @@ def compare(arguments, name, dtype, workers):
             note += "; " + verdict(best["Baton"]["logits"], run["logits"], numpy)
         print(f"  {who:12} prefill {run['prefill']:7.1f}/s  decode {run['decode']:6.2f}/s  "
               f"peak {run['peak'] / 2**30:5.2f} GiB  {note}", flush=True)
+        if arguments.json:
+            with open(arguments.json, "a") as file:
+                about = {"model": name, "dtype": dtype, "workers": workers, "engine": who}
+                print(json.dumps(about | {key: value for key, value in run.items() if key != "logits"}), file=file)
 
 
 def fraction(run, key):
@@ -435,13 +451,14 @@ def main():
     parser.add_argument("batonc", nargs="?")
     parser.add_argument("--work", default="peers")
     parser.add_argument("--models", nargs="+", default=["llama-3.2-1b", "qwen3-0.6b"], choices=list(SHAPES))
-    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f32"], choices=[*TYPES, *FORMATS])
+    parser.add_argument("--dtypes", nargs="+", default=["bf16", "f32"], choices=[*TYPES, *FORMATS, *FOLDERS])
     parser.add_argument("--workers", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--context", type=int, default=128)
     parser.add_argument("--decode", type=int, default=24)
     parser.add_argument("--batch", type=int, help="so many sequences decode together")
     parser.add_argument("--ik-python", help="a Python that has ik-llama-cpp-python")
+    parser.add_argument("--json", metavar="FILE", help="also write a line of JSON for each engine to the end of FILE")
     for hidden in ("--engine", "--model", "--out"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("--vocabulary", type=int, help=argparse.SUPPRESS)

@@ -10,6 +10,7 @@
 #ifndef BATON_CODEGEN_CPU_LIBRARY_BLOCKS_H
 #define BATON_CODEGEN_CPU_LIBRARY_BLOCKS_H
 
+#include "codegen/cpu/library/dots.h"
 #include "codegen/cpu/library/microkernel.h"
 
 #include "runtime/weight_blocks.h"
@@ -418,7 +419,8 @@ BATON_INLINE Floats permute(const float *numbers, Words places) {
 }
 
 /// Four bits that choose one of 16 numbers.
-template <typename Table> struct FourBitsOfTable {
+template <typename Chosen> struct FourBitsOfTable {
+  typedef Chosen Table;
   static constexpr int group = 8;
   typedef Words Group;
   BATON_INLINE static Floats number(Words low, int i) {
@@ -432,6 +434,7 @@ template <typename Table> struct FourBitsOfTable {
 
 /// Three bits that choose one of eight numbers, and a sign.
 struct FourBitsOfE2M1 {
+  typedef blocks::E2M1 Table;
   static constexpr int group = 8;
   typedef Words Group;
   BATON_INLINE static Floats number(Words low, int i) {
@@ -442,6 +445,92 @@ struct FourBitsOfE2M1 {
                     moved(low, bit_of(4, i) + 3, 31, 0x80000000u));
   }
 };
+
+/// Whether a format's numbers are those of a table.
+template <typename Block>
+constexpr bool has_table = requires { typename Reader<Block>::Table; };
+
+/// The bytes of a table's numbers, the lowest of all first.
+template <typename Table> struct BytesOfTable {
+  uint8_t bytes[4][16];
+  constexpr BytesOfTable() : bytes{} {
+    for (int plane = 0; plane < 4; ++plane)
+      for (int i = 0; i < 16; ++i)
+        bytes[plane][i] =
+            __builtin_bit_cast(uint32_t, Table::numbers[i]) >> (8 * plane);
+  }
+  /// Whether the two lower bytes are 0 in all of them.
+  constexpr bool are_short() const {
+    for (int i = 0; i < 16; ++i)
+      if (bytes[0][i] || bytes[1][i])
+        return false;
+    return true;
+  }
+};
+template <typename Table> constexpr BytesOfTable<Table> bytes_of_table;
+
+/// The numbers that four codes of each of 16 outputs choose: `words` has those
+/// of inputs `first` to `first` + 3 of a group. Bytes of numbers are looked up
+/// and put together, where that takes less than permutations of F32s.
+template <typename Table>
+BATON_INLINE void look_up_four(Floats (&numbers)[4], Words words, int first) {
+  typedef uint8_t Bytes __attribute__((ext_vector_type(4 * lanes)));
+  typedef uint16_t Halves __attribute__((ext_vector_type(2 * lanes)));
+  // In each 16 bytes, of four outputs, the bytes of an input become neighbours.
+  const Bytes codes = __builtin_bit_cast(
+      Bytes, words >> uint32_t(bit_of(4, first)) & 0x0f0f0f0fu);
+#define BATON_BY_INPUT(AT)                                                     \
+  AT, AT + 4, AT + 8, AT + 12, AT + 1, AT + 5, AT + 9, AT + 13, AT + 2,        \
+      AT + 6, AT + 10, AT + 14, AT + 3, AT + 7, AT + 11, AT + 15
+  const Bytes places = __builtin_shufflevector(
+      codes, codes, BATON_BY_INPUT(0), BATON_BY_INPUT(16), BATON_BY_INPUT(32),
+      BATON_BY_INPUT(48));
+#undef BATON_BY_INPUT
+  auto plane = [&](int index) BATON_INLINE_LAMBDA {
+    uint8_t found[4 * lanes];
+    __builtin_memcpy(found, &places, sizeof found);
+    BATON_UNROLL
+    for (int i = 0; i < 4 * lanes; i += dot_bytes)
+      baton_look_up_bytes(found + i, bytes_of_table<Table>.bytes[index]);
+    Bytes bytes;
+    __builtin_memcpy(&bytes, found, sizeof bytes);
+    return bytes;
+  };
+  // Of the first two inputs and of the last two.
+  auto pairs = [](Bytes low, Bytes high,
+                  Halves(&halves)[2]) BATON_INLINE_LAMBDA {
+#define BATON_PAIRS(AT)                                                        \
+  AT, AT + 64, AT + 1, AT + 65, AT + 2, AT + 66, AT + 3, AT + 67, AT + 4,      \
+      AT + 68, AT + 5, AT + 69, AT + 6, AT + 70, AT + 7, AT + 71
+    halves[0] = __builtin_bit_cast(
+        Halves,
+        __builtin_shufflevector(low, high, BATON_PAIRS(0), BATON_PAIRS(16),
+                                BATON_PAIRS(32), BATON_PAIRS(48)));
+    halves[1] = __builtin_bit_cast(
+        Halves,
+        __builtin_shufflevector(low, high, BATON_PAIRS(8), BATON_PAIRS(24),
+                                BATON_PAIRS(40), BATON_PAIRS(56)));
+#undef BATON_PAIRS
+  };
+  Halves lower[2] = {Halves(0), Halves(0)}, upper[2];
+  if constexpr (!bytes_of_table<Table>.are_short())
+    pairs(plane(0), plane(1), lower);
+  pairs(plane(2), plane(3), upper);
+  BATON_UNROLL
+  for (int i = 0; i < 2; ++i) {
+#define BATON_WORDS(AT)                                                        \
+  AT, AT + 32, AT + 1, AT + 33, AT + 2, AT + 34, AT + 3, AT + 35
+    numbers[2 * i] = __builtin_bit_cast(
+        Floats, __builtin_shufflevector(lower[i], upper[i], BATON_WORDS(0),
+                                        BATON_WORDS(8), BATON_WORDS(16),
+                                        BATON_WORDS(24)));
+    numbers[2 * i + 1] = __builtin_bit_cast(
+        Floats, __builtin_shufflevector(lower[i], upper[i], BATON_WORDS(4),
+                                        BATON_WORDS(12), BATON_WORDS(20),
+                                        BATON_WORDS(28)));
+#undef BATON_WORDS
+  }
+}
 
 template <> struct Reader<blocks::NVFP4> : FourBitsOfE2M1 {
   static constexpr int unit = 16;
@@ -576,17 +665,43 @@ BATON_INLINE void for_each_weight(const Block *const *panels, Before before,
       BATON_UNROLL
       for (int panel = 0; panel < Panels; ++panel)
         bits[panel] = Read::load(*panels[panel], unit, group);
+      const int first = unit * Read::unit + group * Read::group;
+      if constexpr (has_table<Block>)
+        if (baton_has_byte_lookups()) {
+          BATON_UNROLL
+          for (int four = 0; four < Read::group; four += 4) {
+            Floats numbers[Panels][4];
+            BATON_UNROLL
+            for (int panel = 0; panel < Panels; ++panel)
+              look_up_four<typename Read::Table>(numbers[panel], bits[panel],
+                                                 four);
+            BATON_UNROLL
+            for (int i = 0; i < 4; ++i) {
+              Vector weights[Panels];
+              BATON_UNROLL
+              for (int panel = 0; panel < Panels; ++panel)
+                weights[panel] = __builtin_convertvector(
+                    numbers[panel][i] * scales[panel].scale, Vector);
+              body(first + four + i, weights);
+            }
+          }
+          continue;
+        }
       BATON_UNROLL
       for (int i = 0; i < Read::group; ++i) {
         Vector weights[Panels];
         BATON_UNROLL
         for (int panel = 0; panel < Panels; ++panel)
           weights[panel] = decode_factor<Block>(bits[panel], i, scales[panel]);
-        body(unit * Read::unit + group * Read::group + i, weights);
+        body(first + i, weights);
       }
     }
   }
 }
+
+/// How far ahead lone rows ask for what they read. Nearer by half, Q4_0 is a
+/// quarter slower with AVX-512; farther is no faster.
+constexpr int64_t bytes_ahead = 2048;
 
 /// Asks for what a block has where `next` is, with the part of it that falls to
 /// one of its groups: each of its lines once, or, where groups have one and a
@@ -635,10 +750,8 @@ BATON_INLINE void multiply_panels(Real *tile, const Real *__restrict x,
   // next tile.
   const uint8_t *end = reinterpret_cast<const uint8_t *>(panels + panel_stride);
   for (int64_t begin = 0; begin < k; begin += inputs) {
-    // Nearer by half, Q4_0 is a quarter slower with AVX-512; farther is no
-    // faster.
-    constexpr int64_t ahead = 2048;
-    const auto *next = reinterpret_cast<const uint8_t *>(places[0]) + ahead;
+    const auto *next =
+        reinterpret_cast<const uint8_t *>(places[0]) + bytes_ahead;
     if (next >= end)
       next += (Panels - 1) * panel_stride;
     for_each_weight<Panels>(
@@ -688,10 +801,11 @@ BATON_INLINE Vector weights_of_output(const Quantised<Block> *panel,
   return load(weights);
 }
 
-/// [depth][16] weights, of whole blocks, as numbers in `buffer`.
+/// [depth][16] weights, of whole blocks, as numbers in `buffer`. A call of its
+/// own: what it keeps in registers would take those of the product's sums.
 template <typename Block>
-BATON_INLINE const Real *unpack(Real *buffer, const Quantised<Block> *weights,
-                                int64_t depth) {
+__attribute__((noinline)) const Real *
+unpack(Real *buffer, const Quantised<Block> *weights, int64_t depth) {
   const Block *place = blocks_at(weights);
   for (int64_t begin = 0; begin < depth; begin += Block::inputs) {
     for_each_weight<1>(

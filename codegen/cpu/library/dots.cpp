@@ -93,6 +93,19 @@ baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b) {
                     static_cast<int8_t>(b[lane] >> (8 * place));
 }
 
+#ifndef BATON_HAS_BYTE_LOOKUPS
+#define BATON_HAS_BYTE_LOOKUPS 0
+#endif
+extern "C" __attribute__((noinline)) int32_t baton_has_byte_lookups() {
+  return BATON_HAS_BYTE_LOOKUPS;
+}
+
+extern "C" __attribute__((noinline)) void
+baton_look_up_bytes(uint8_t *bytes, const uint8_t *table) {
+  for (int i = 0; i < dot_bytes; ++i)
+    bytes[i] = table[bytes[i]];
+}
+
 #ifndef BATON_HAS_PAIR_DOTS
 #define BATON_HAS_PAIR_DOTS 0
 #endif

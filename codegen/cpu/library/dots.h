@@ -1,4 +1,4 @@
-//===- dots.h - sums of products of short numbers -------------------------===//
+//===- dots.h - sums of products of short numbers, and lookups ------------===//
 //
 // Sums have the same bits, whatever computes them: of bytes they are exact, and
 // of pairs in BF16 rounded in one order. Code generation gives these functions
@@ -40,6 +40,13 @@ int32_t baton_has_wide_dots();
 /// sums[lane] += the products of the four bytes of a[lane], 0 to 255, with
 /// those of b[lane], -128 to 127, of 16 lanes.
 void baton_dots_wide(int32_t *sums, const uint32_t *a, const uint32_t *b);
+
+/// Whether one instruction computes the next function, and a larger table takes
+/// several.
+int32_t baton_has_byte_lookups();
+
+/// bytes[i] = table[bytes[i]] of 32 bytes, each less than 16.
+void baton_look_up_bytes(uint8_t *bytes, const uint8_t *table);
 
 /// Whether one instruction computes the next function.
 int32_t baton_has_pair_dots();

@@ -136,6 +136,14 @@ BATON_INLINE void multiply_outputs(Real *products, const Real *x,
     for (int unit = 0; unit < Block::inputs / Read::unit; ++unit) {
       constexpr bool is_half = Read::unit < inputs_of_row;
       const int half = is_half ? unit % 2 : 0;
+      // Of one stream the processor's own prefetchers keep too little under
+      // way. The next panel lies behind this one.
+      constexpr int groups = Read::unit / Read::group;
+      BATON_UNROLL
+      for (int group = 0; Rows == 1 && group < groups; ++group)
+        prefetch_blocks<1, Block>(reinterpret_cast<const uint8_t *>(panel) +
+                                      bytes_ahead,
+                                  /*panel_stride=*/0, unit * groups + group);
       DotIntegers sums[Rows][Parts];
       BATON_UNROLL
       for (int row = 0; row < Rows; ++row)
