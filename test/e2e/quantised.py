@@ -7,10 +7,11 @@ CPUs and, by portable bodies, on the emulation of CUDA, for each format and for 
 CUDA's tuned bodies have bits of their own, near those as for other weights (cuda.py), the same for any
 number of workers; of many rows of bytes they have the CPU's, but for layers that are not quantised.
 
-On two ranks, with parts of the inputs that end with blocks of 256, it is so, too, and logits are
-near one rank's; a part that ends within a block is refused.
+Two stages of a pipeline have the bits of one rank. On two ranks, with parts of the inputs that end with
+blocks of 256, the bits are those of the numbers in F32, and logits are near one rank's; a part that ends within
+a block is refused.
 
-Without --more: layers that differ, on CPUs; --activations=int8, also in a batch; tuned bodies; refusals.
+Without --more: layers that differ, on CPUs and in two stages; --activations=int8, also in a batch; tuned bodies; refusals.
 """
 
 import argparse
@@ -126,6 +127,10 @@ def test(folder):
         expected = logits(arguments, model, f"{name}-f32", "--dtype=f32")
         found = logits(arguments, model, name)
         expect(found == expected, f"{name}: has other bits than its numbers in F32")
+        if name == "mixed":
+            # A stage has its own layers' formats.
+            stages = logits(arguments, model, "stages", "--mesh=pp=2")
+            expect(stages == found, "two stages have other bits than one rank")
         # Of single formats the library's tests judge CUDA's bodies.
         if arguments.all or name in ("mixed", "experts"):
             rounded(arguments, model, name, expected)
