@@ -17,7 +17,7 @@ tokens; Baton's does. Needs numpy; llama.cpp is compared where the package llama
 
 --dtypes may name formats of batonc quantize, such as q4_0: all engines then read the one GGUF
 file that it makes, Baton with inputs in F32 and, as "Baton int8", of 8 bits, as the others have
-them. Of formats that it writes as folders, such as nf4, there is Baton alone. ik_llama.cpp is compared on these where --ik-python names a Python that has the package
+them. Formats that it writes as folders, such as nf4, have Baton alone. ik_llama.cpp is compared on these where --ik-python names a Python that has the package
 ik-llama-cpp-python, whose libraries do not go into one process with llama.cpp's. It repacks
 weights when it loads them, and has its flash attention, as its own command line would have it.
 With BF16 weights "Baton bf16" rounds inputs to BF16, as llama.cpp does.

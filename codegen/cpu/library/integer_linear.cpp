@@ -136,7 +136,7 @@ BATON_INLINE void multiply_outputs(Real *products, const Real *x,
     for (int unit = 0; unit < Block::inputs / Read::unit; ++unit) {
       constexpr bool is_half = Read::unit < inputs_of_row;
       const int half = is_half ? unit % 2 : 0;
-      // Of one stream the processor's own prefetchers keep too little under
+      // The processor's own prefetchers keep too little of one stream under
       // way. The next panel lies behind this one.
       constexpr int groups = Read::unit / Read::group;
       BATON_UNROLL
