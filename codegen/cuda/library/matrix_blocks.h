@@ -319,22 +319,11 @@ BATON_DEVICE BatonMatrixLinear baton_hand_exact_columns(
     int64_t exact_stride, const int8_t *panels, const float *bias,
     const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
     int64_t columns, int32_t activation) {
-  return {out,
-          out_stride,
-          exact,
-          exact_stride,
-          panels,
-          bias,
-          nullptr,
-          residual,
-          residual_stride,
-          rows,
-          k,
-          columns,
-          activation,
-          false,
-          baton::cuda::mixed_format,
-          ~0u << baton::blocks::first_plain_format};
+  BatonMatrixLinear linear = baton_hand_linear_mixed(
+      out, out_stride, exact, exact_stride, panels, bias, residual,
+      residual_stride, rows, k, columns, activation);
+  linear.formats = ~0u << baton::blocks::first_plain_format;
+  return linear;
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_BLOCKS_H

@@ -249,22 +249,11 @@ BATON_DEVICE BatonMatrixLinear baton_hand_partly_integer_linear_mixed(
     const float *, int64_t, const int8_t *panels, const float *bias,
     const float *residual, int64_t residual_stride, int64_t rows, int64_t k,
     int64_t columns, int32_t activation) {
-  return {out,
-          out_stride,
-          x,
-          x_stride,
-          panels,
-          bias,
-          nullptr,
-          residual,
-          residual_stride,
-          rows,
-          k,
-          columns,
-          activation,
-          false,
-          baton::cuda::mixed_format,
-          baton::cuda::integer_formats};
+  BatonMatrixLinear linear = baton_hand_integer_linear_mixed(
+      out, out_stride, x, x_stride, panels, bias, residual, residual_stride,
+      rows, k, columns, activation);
+  linear.formats = baton::cuda::integer_formats;
+  return linear;
 }
 
 #endif // BATON_CODEGEN_CUDA_LIBRARY_MATRIX_INTEGERS_H
