@@ -135,14 +135,15 @@ struct BFloat16Product {
     if constexpr (shape.by_warpgroups())
       multiply_by_warpgroups<Threads, Rows, Columns>(
           shared, operands,
-          WarpgroupWeights<Threads, Columns>(
+          WarpgroupWeights<Threads, Columns, shape.weight_stages()>(
               memory,
               reinterpret_cast<uint64_t *>(shared + shape.barrier_offset()),
               operands, weights));
     else
       multiply_by_warps<Threads, Rows, Columns>(
           shared, operands,
-          WarpWeights<Threads, Columns>(memory, operands, weights));
+          WarpWeights<Threads, Columns, shape.weight_stages()>(
+              memory, operands, weights));
   }
 };
 

@@ -45,7 +45,8 @@ BATON_DEVICE MatrixChunk rounded_eight(const blocks::F32 &line, int half) {
 
 /// Decoded stages of panels, in the places in which warps or warpgroups read
 /// them.
-template <uint32_t Formats, int Threads, int Columns, bool ByWarpgroups>
+template <uint32_t Formats, int Threads, int Columns, int UnderWay,
+          bool ByWarpgroups>
 class DecodedWeights {
 public:
   static constexpr int panel_bytes = BatonBlocksMatrixShape::panel_bytes;
@@ -110,7 +111,7 @@ public:
   __device__ __forceinline__ void end() const { chunks.end(); }
 
 private:
-  typedef MatrixChunks<Formats, Threads, Columns> Chunks;
+  typedef MatrixChunks<Formats, Threads, Columns, UnderWay> Chunks;
   static constexpr int depths = BatonMatrixShape::depths,
                        bytes = Columns / 16 * panel_bytes;
   /// Inputs that a thread decodes at a time.
@@ -254,7 +255,8 @@ struct BlocksProduct {
     constexpr BatonMatrixShape shape = tile();
     unsigned char *const memory =
         shared + shape.activation_stages() * shape.activation_bytes();
-    typedef DecodedWeights<Formats, Threads, Columns, shape.by_warpgroups()>
+    typedef DecodedWeights<Formats, Threads, Columns, shape.bytes_under_way(),
+                           shape.by_warpgroups()>
         Weights;
     const Weights weights(memory, operands, panels_of<Formats>(linear), panel);
     if constexpr (shape.by_warpgroups())

@@ -42,18 +42,30 @@ BATON_CONSTANT int chunk_inputs(uint32_t formats) {
 struct BlockChunks {
   int columns;
   uint32_t formats;
+  /// BatonMatrixShape::bytes_under_way() of the tile.
+  int under_way;
 
   static constexpr int plain_bytes = 8192;
+  /// Groups of copies that a wait leaves under way are a few bits of the
+  /// instruction.
+  static constexpr int most_slots = 32;
 
   BATON_CONSTANT int panels() const { return columns / 16; }
   BATON_CONSTANT int slots() const {
+    if (under_way == 0 || slot_bytes() == 0)
+      return usual_slots();
+    const int fitting = under_way / slot_bytes(),
+              more = fitting < most_slots ? fitting : most_slots;
+    return more > usual_slots() ? more : usual_slots();
+  }
+  BATON_CONSTANT int usual_slots() const {
     return chunk_inputs(formats) < 128 && (formats >> blocks::f32 & 1) == 0 ? 4
                                                                             : 2;
   }
   /// Of a chunk of a panel.
   template <typename Format> BATON_CONSTANT int inputs_of() const {
     return blocks::IsPlain<Format>::value
-               ? plain_bytes / slots() / static_cast<int>(sizeof(Format))
+               ? plain_bytes / usual_slots() / static_cast<int>(sizeof(Format))
                : chunk_inputs(formats);
   }
   template <typename Format> BATON_CONSTANT int stages_of() const {
@@ -109,7 +121,7 @@ struct BatonBlocksMatrixShape {
   static constexpr int integer_row_bytes = 80;
 
   BATON_CONSTANT baton::cuda::BlockChunks chunks() const {
-    return {tile.columns, formats};
+    return {tile.columns, formats, tile.bytes_under_way()};
   }
   BATON_CONSTANT int decoded_bytes() const {
     return tile.columns / 16 * panel_bytes;
@@ -129,7 +141,8 @@ struct BatonBlocksMatrixShape {
     return 2 * tile.rows * integer_row_bytes;
   }
   BATON_CONSTANT baton::cuda::BlockChunks integer_chunks() const {
-    return {tile.columns, formats & baton::cuda::integer_formats};
+    return {tile.columns, formats & baton::cuda::integer_formats,
+            tile.bytes_under_way()};
   }
   BATON_CONSTANT int integer_shared_bytes() const {
     const int operands =

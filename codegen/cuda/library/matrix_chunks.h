@@ -88,12 +88,14 @@ private:
 };
 
 /// Stages of 64 inputs of a tile's panels, which have `Formats`; others of
-/// their layer may have any of `Listed`. All threads of the block call all
+/// their layer may have any of `Listed`. `UnderWay` is the tile's
+/// bytes_under_way(). All threads of the block call all
 /// functions together; a copy of the object is as good as itself.
-template <uint32_t Formats, int Threads, int Columns, uint32_t Listed = Formats>
+template <uint32_t Formats, int Threads, int Columns, int UnderWay,
+          uint32_t Listed = Formats>
 class MatrixChunks {
 public:
-  static constexpr BlockChunks shape{Columns, Formats};
+  static constexpr BlockChunks shape{Columns, Formats, UnderWay};
   /// Of whose numbers there are products of bytes.
   static constexpr uint32_t integer_formats =
       Formats & ::baton::cuda::integer_formats;

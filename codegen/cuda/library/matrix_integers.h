@@ -168,7 +168,7 @@ BATON_DEVICE void multiply_integers(unsigned char *shared,
           shared + stage % 2 * (Rows * row_bytes) + top * row_bytes;
 #pragma unroll 1
       for (uint32_t input = 0;
-           input < BatonMatrixShape::depths &&
+           multiplies(shape, warp) && input < BatonMatrixShape::depths &&
            stage * BatonMatrixShape::depths + static_cast<int32_t>(input) <
                operands.k;
            input += QuantisedInputs::inputs) {
@@ -216,7 +216,7 @@ struct IntegersProduct {
     constexpr uint32_t own = shape.integer_chunks().formats;
     multiply_integers<Threads, Rows, Columns>(
         shared, operands,
-        MatrixChunks<own, Threads, Columns, Formats>(
+        MatrixChunks<own, Threads, Columns, tile().bytes_under_way(), Formats>(
             shared + shape.integer_chunk_offset(), panels_of<Formats>(linear),
             panel, operands.panel_count));
   }

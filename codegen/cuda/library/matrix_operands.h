@@ -106,6 +106,8 @@ public:
   __device__ __forceinline__ void store(unsigned char *to) const {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
+      if (row(i) >= Rows)
+        continue;
       MatrixChunk rounded;
 #pragma unroll
       for (int pair = 0; pair < 4; ++pair) {
@@ -119,9 +121,10 @@ public:
   }
 
 private:
-  static constexpr int count = Rows * 8 / Threads;
+  static constexpr int count = (Rows * 8 + Threads - 1) / Threads;
 
-  /// Of the thread's chunk `i`.
+  /// Of the thread's chunk `i`; behind the last where a stage has fewer chunks
+  /// than there are threads.
   __device__ __forceinline__ int32_t row(int i) const {
     return static_cast<int32_t>(thread / 8) + i * (Threads / 8);
   }

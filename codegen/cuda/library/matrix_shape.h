@@ -18,8 +18,6 @@ struct BatonMatrixShape {
 
   /// Depths of the product in one stage: 128 bytes of BF16.
   static constexpr int depths = 64;
-  /// Stages of weights in shared memory.
-  static constexpr int stages = 4;
   /// Of the shared memory that bodies are given, in bytes: the pattern in which
   /// warpgroups read matrices repeats after so many.
   static constexpr int alignment = 1024;
@@ -30,11 +28,17 @@ struct BatonMatrixShape {
            threads % 128 == 0 && columns % (threads / 2) == 0;
   }
 
-  /// Warps side by side, so many that a warp's share is about square; the
-  /// others are below. 32 columns keep the two sides of a gated product
-  /// together.
+  /// Warps that multiply, each 16 rows by 32 columns at least, which keep the
+  /// two sides of a gated product together. In a tile of few rows the others
+  /// only bring weights.
+  BATON_CONSTANT int multiplying_warps() const {
+    const int warps = threads / 32, shares = rows / 16 * (columns / 32);
+    return shares < warps ? shares : warps;
+  }
+  /// Those side by side, so many that a warp's share is about square; the
+  /// others are below.
   BATON_CONSTANT int warps_across() const {
-    const int warps = threads / 32;
+    const int warps = multiplying_warps();
     int across = 1;
     while (across * 2 <= warps && columns % (across * 2 * 32) == 0 &&
            columns / across > rows * across / warps)
@@ -42,24 +46,38 @@ struct BatonMatrixShape {
     return across;
   }
   BATON_CONSTANT int warps_down() const {
-    return threads / 32 / warps_across();
+    return multiplying_warps() / warps_across();
   }
 
   BATON_CONSTANT bool is_valid() const {
     return (128 % threads == 0 || threads % 128 == 0) && threads >= 32 &&
-           rows * 8 % threads == 0 && rows % (warps_down() * 16) == 0 &&
+           rows >= 16 && columns >= 32 &&
+           (rows * 8 % threads == 0 || threads % (rows * 8) == 0) &&
+           columns * 8 % threads == 0 && rows % (warps_down() * 16) == 0 &&
            columns % (warps_across() * 32) == 0;
   }
 
   // Of one stage, in bytes.
   BATON_CONSTANT int activation_bytes() const { return rows * depths * 2; }
   BATON_CONSTANT int weight_bytes() const { return columns * depths * 2; }
+  /// A tile of few rows is bound by memory: so many bytes of weights are on
+  /// their way to shared memory, if that is more than the usual stages.
+  BATON_CONSTANT int bytes_under_way() const {
+    return multiplying_warps() * 32 < threads ? 1 << 17 : 0;
+  }
+  /// Stages of weights in shared memory.
+  BATON_CONSTANT int weight_stages() const {
+    constexpr int usual = 4;
+    const int under_way = bytes_under_way() / weight_bytes();
+    return under_way > usual ? under_way : usual;
+  }
   /// Warpgroups may lag behind by one stage.
   BATON_CONSTANT int activation_stages() const {
     return by_warpgroups() ? 3 : 2;
   }
   BATON_CONSTANT int pipeline_bytes() const {
-    return activation_stages() * activation_bytes() + stages * weight_bytes();
+    return activation_stages() * activation_bytes() +
+           weight_stages() * weight_bytes();
   }
 
   /// Floats between two rows of the finished product in shared memory, such
@@ -79,7 +97,7 @@ struct BatonMatrixShape {
   }
   /// The shared memory that a body needs, aligned to `alignment`.
   BATON_CONSTANT int shared_bytes() const {
-    return barrier_offset() + stages * 8;
+    return barrier_offset() + weight_stages() * 8;
   }
 };
 

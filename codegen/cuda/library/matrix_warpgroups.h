@@ -64,7 +64,7 @@ BATON_DEVICE void load_weights(uint32_t (&fragment)[4],
 }
 
 /// Panels of BF16 through a ring of stages, by bulk copies.
-template <int Threads, int Columns> class WarpgroupWeights {
+template <int Threads, int Columns, int Stages> class WarpgroupWeights {
 public:
   static constexpr int panel_bytes = BatonMatrixShape::depths * 32;
 
@@ -117,8 +117,7 @@ public:
   }
 
 private:
-  static constexpr int stages = BatonMatrixShape::stages,
-                       depths = BatonMatrixShape::depths,
+  static constexpr int stages = Stages, depths = BatonMatrixShape::depths,
                        bytes = Columns / 16 * panel_bytes;
 
   // By one thread.

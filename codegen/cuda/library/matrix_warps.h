@@ -29,6 +29,12 @@ struct alignas(8) MatrixPair {
   float element[2];
 };
 
+/// Whether a warp has a part of the tile.
+BATON_DEVICE bool multiplies(const BatonMatrixShape &shape, uint32_t warp) {
+  return shape.multiplying_warps() * 32 == shape.threads ||
+         warp < static_cast<uint32_t>(shape.multiplying_warps());
+}
+
 /// Puts what the warps have of the product [Rows][Columns] into shared memory,
 /// at its beginning, with rows shape.product_stride() apart, behind a barrier.
 template <int Threads, int Rows, int Columns, int Down, int Across>
@@ -40,22 +46,24 @@ BATON_DEVICE void store_product(unsigned char *shared,
   const uint32_t left = warp % shape.warps_across() * (Across * 8);
   __syncthreads();
   float *const product = reinterpret_cast<float *>(shared);
+  if (multiplies(shape, warp)) {
 #pragma unroll
-  for (int i = 0; i < Down; ++i)
+    for (int i = 0; i < Down; ++i)
 #pragma unroll
-    for (int j = 0; j < Across; ++j)
+      for (int j = 0; j < Across; ++j)
 #pragma unroll
-      for (int lower = 0; lower < 2; ++lower)
-        *reinterpret_cast<MatrixPair *>(
-            product +
-            (top + i * 16 + lower * 8 + lane / 4) * shape.product_stride() +
-            left + j * 8 +
-            lane % 4 * 2) = {{sum[i][j][lower * 2], sum[i][j][lower * 2 + 1]}};
+        for (int lower = 0; lower < 2; ++lower)
+          *reinterpret_cast<MatrixPair *>(
+              product +
+              (top + i * 16 + lower * 8 + lane / 4) * shape.product_stride() +
+              left + j * 8 + lane % 4 * 2) = {
+              {sum[i][j][lower * 2], sum[i][j][lower * 2 + 1]}};
+  }
   __syncthreads();
 }
 
 /// Panels of BF16 through a ring of stages.
-template <int Threads, int Columns> class WarpWeights {
+template <int Threads, int Columns, int Stages> class WarpWeights {
 public:
   /// `memory` has room for all stages.
   __device__ __forceinline__ WarpWeights(unsigned char *memory,
@@ -87,8 +95,7 @@ public:
   __device__ __forceinline__ void end() const { baton_copies_wait<0>(); }
 
 private:
-  static constexpr int stages = BatonMatrixShape::stages,
-                       depths = BatonMatrixShape::depths,
+  static constexpr int stages = Stages, depths = BatonMatrixShape::depths,
                        bytes = Columns * depths * 2;
 
   // One group for each stage, empty ones too: the waits count them.
@@ -120,6 +127,38 @@ private:
   const uint32_t thread;
 };
 
+/// Adds the products of a stage of activations at `a` and of weights at `b`, for
+/// the warp's rows from `top` on and its columns from `left` on.
+template <typename Weights, int Down, int Across>
+BATON_DEVICE void multiply_stage(float (&sum)[Down][Across][4],
+                                 const unsigned char *a, const unsigned char *b,
+                                 uint32_t top, uint32_t left, uint32_t lane) {
+#pragma unroll
+  for (int depth = 0; depth < BatonMatrixShape::depths; depth += 16) {
+    uint32_t left_side[Down][4];
+#pragma unroll
+    for (int i = 0; i < Down; ++i)
+      baton_load_matrices(left_side[i],
+                          a + activation_offset(top + i * 16 + lane % 16,
+                                                depth / 8 + lane / 16));
+#pragma unroll
+    for (int panel = 0; panel < Across / 2; ++panel) {
+      uint32_t both[4];
+      baton_load_matrices_transposed(
+          both,
+          b + Weights::offset(left / 16 + panel, depth + lane % 16, lane / 16));
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const uint32_t right_side[2] = {both[half * 2], both[half * 2 + 1]};
+#pragma unroll
+        for (int i = 0; i < Down; ++i)
+          baton_multiply_bf16(sum[i][panel * 2 + half], left_side[i],
+                              right_side);
+      }
+    }
+  }
+}
+
 /// Leaves the product [Rows][Columns] of F32 in shared memory, at its
 /// beginning, with rows shape.product_stride() apart, behind a barrier.
 /// `weights` lie behind the stages of activations.
@@ -128,7 +167,6 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
                                     const MatrixOperands &operands,
                                     Weights weights) {
   constexpr BatonMatrixShape shape{Threads, Rows, Columns, 80};
-  constexpr int depths = shape.depths;
   constexpr int warp_rows = Rows / shape.warps_down();
   constexpr int warp_columns = Columns / shape.warps_across();
   const uint32_t thread = baton_thread();
@@ -153,30 +191,8 @@ BATON_DEVICE void multiply_by_warps(unsigned char *shared,
       const unsigned char *const a =
           shared + stage % 2 * shape.activation_bytes();
       const unsigned char *const b = weights.at(stage);
-#pragma unroll
-      for (int depth = 0; depth < depths; depth += 16) {
-        uint32_t left_side[warp_rows / 16][4];
-#pragma unroll
-        for (int i = 0; i < warp_rows / 16; ++i)
-          baton_load_matrices(left_side[i],
-                              a + activation_offset(top + i * 16 + lane % 16,
-                                                    depth / 8 + lane / 16));
-#pragma unroll
-        for (int panel = 0; panel < warp_columns / 16; ++panel) {
-          uint32_t both[4];
-          baton_load_matrices_transposed(
-              both, b + Weights::offset(left / 16 + panel, depth + lane % 16,
-                                        lane / 16));
-#pragma unroll
-          for (int half = 0; half < 2; ++half) {
-            const uint32_t right_side[2] = {both[half * 2], both[half * 2 + 1]};
-#pragma unroll
-            for (int i = 0; i < warp_rows / 16; ++i)
-              baton_multiply_bf16(sum[i][panel * 2 + half], left_side[i],
-                                  right_side);
-          }
-        }
-      }
+      if (multiplies(shape, warp))
+        multiply_stage<Weights>(sum, a, b, top, left, lane);
     }
     if (stage + 1 >= 0 && stage + 1 < count)
       activations.store(shared + (stage + 1) % 2 * shape.activation_bytes());

@@ -82,9 +82,15 @@ BATON_KERNEL(staged_product_gradient_f16,
   BATON_SHARED_KERNEL(                                                         \
       BATON_NAMED(kernel_matrix_##name, BATON_ARCHITECTURE, 128x##columns),    \
       baton_matrix_##name<256, 128, columns>)
+// A tile of few rows is one of warps.
+#define BATON_FEW_ROWS_KERNEL(name)                                            \
+  BATON_SHARED_KERNEL(BATON_NAMED(kernel_matrix_##name, 80, 16x32),            \
+                      baton_matrix_##name<256, 16, 32>)
 
 BATON_MATRIX_KERNEL(linear_bf16, 128)
 BATON_MATRIX_KERNEL(gated_linear_bf16, 128)
+BATON_FEW_ROWS_KERNEL(linear_bf16)
+BATON_FEW_ROWS_KERNEL(gated_linear_bf16)
 BATON_MATRIX_KERNEL(product_bf16, 128)
 BATON_MATRIX_KERNEL(product_gradient_bf16, 128)
 BATON_MATRIX_KERNEL(product_f16, 128)
@@ -114,6 +120,13 @@ BATON_BLOCKS_KERNEL(q4_k_f16_bf16_f32,
                     1u << baton::blocks::q4_k | baton::test::plain_formats)
 BATON_INTEGERS_KERNEL(q4_k, 1u << baton::blocks::q4_k)
 BATON_INTEGERS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
+BATON_SHARED_KERNEL(BATON_NAMED(kernel_matrix_blocks_q4_k, 80, 16x32),
+                    baton::test::linear_of_blocks<1u << baton::blocks::q4_k,
+                                                  256, 16, 32>)
+BATON_SHARED_KERNEL(
+    BATON_NAMED(kernel_matrix_integers_q4_k, 80, 16x32),
+    baton::test::integer_linear_of_blocks<1u << baton::blocks::q4_k, 256, 16,
+                                          32>)
 BATON_SHARED_KERNEL(kernel_matrix_partly_integers,
                     baton::test::partly_integer_linear_of_blocks<
                         1u << baton::blocks::q4_k | baton::test::plain_formats,

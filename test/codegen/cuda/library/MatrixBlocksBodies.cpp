@@ -151,6 +151,13 @@ const std::vector<MatrixBlocksBody> &test::matrix_blocks_bodies() {
       body_of<1u << blocks::q4_k, 256, 128, 128, 90>(),
       integer_body_of<some_formats, 128, 64, 64>(),
       integer_body_of<1u << blocks::q6_k, 32, 32, 32>(),
-      integer_body_of<1u << blocks::q4_k, 256, 128, 128>()};
+      integer_body_of<1u << blocks::q4_k, 256, 128, 128>(),
+      // Of few rows.
+      body_of<1u << blocks::q8_0, 128, 16, 32, 80>(),
+      body_of<1u << blocks::q4_k, 256, 16, 32, 80>(),
+      body_of<some_formats | plain_formats, 128, 16, 32, 80>(),
+      integer_body_of<1u << blocks::q8_0, 128, 16, 32>(),
+      integer_body_of<1u << blocks::q4_k, 256, 16, 32>(),
+      integer_body_of<some_formats, 128, 16, 32>()};
   return all;
 }

@@ -208,6 +208,37 @@ TEST_P(Matrix, BitsDoNotDependOnTilesOrSchedules) {
   }
 }
 
+/// A row's bits are those that it has among many, where warps multiply both: so
+/// they do not depend on the other texts of a batch.
+TEST(FewRows, HaveTheBitsOfMany) {
+  auto of = [](int threads, int rows) -> const MatrixBodies & {
+    const auto &all = matrix_bodies();
+    return *std::find_if(all.begin(), all.end(), [&](const MatrixBodies &each) {
+      return each.shape.threads == threads && each.shape.rows == rows &&
+             each.shape.architecture == 80;
+    });
+  };
+  Random random(5);
+  const int64_t rows = 40, k = 331, columns = 48;
+  Buffer x = random.buffer(rows, k);
+  Weight<BF16> weight(random, columns, k);
+  const std::vector<uint16_t> panels = weight.packed();
+  auto run = [&](const MatrixBodies &bodies, Buffer &out, int64_t row,
+                 int64_t count) {
+    bodies.run(MatrixLinear{out.row(row), out.stride, x.row(row), x.stride,
+                            panels.data(), nullptr, nullptr, 0, count, k,
+                            columns, BATON_ACTIVATION_NONE});
+  };
+  Buffer many(rows, columns);
+  run(of(256, 128), many, 0, rows);
+  for (int64_t count : {1, 3, 16}) {
+    Buffer few(rows, columns);
+    for (int64_t row = 0; row < rows; row += count)
+      run(of(256, 16), few, row, std::min(count, rows - row));
+    expect_same_bits(few, many);
+  }
+}
+
 /// Infinities and NaNs stay in their rows and columns.
 TEST_P(Matrix, NonfiniteNumbersStayWhereTheyAre) {
   Random random(4);
@@ -253,6 +284,13 @@ TEST(MatrixShape, FitsTheBlock) {
                 3 * 128 * 64 * 2 + 4 * 128 * 64 * 2 + 4 * 8);
   // A small block has no warpgroup.
   static_assert(!BatonMatrixShape{32, 32, 32, 90}.by_warpgroups());
+  // A tile of few rows has a warp that multiplies, and much under way.
+  constexpr BatonMatrixShape few{256, 16, 32, 90};
+  static_assert(few.is_valid() && !few.by_warpgroups());
+  static_assert(few.multiplying_warps() == 1 && few.weight_stages() == 32);
+  static_assert(few.shared_bytes() == 2 * 16 * 64 * 2 + 32 * 32 * 64 * 2 + 32 * 8);
+  static_assert(!BatonMatrixShape{256, 8, 32, 80}.is_valid());
+  static_assert(!BatonMatrixShape{512, 16, 32, 80}.is_valid());
   // Where the product is larger than what it is computed from.
   constexpr BatonMatrixShape large{256, 256, 256, 80};
   static_assert(large.barrier_offset() == 256 * (256 + 8) * 4);
@@ -260,7 +298,8 @@ TEST(MatrixShape, FitsTheBlock) {
     for (int rows : {32, 64, 128, 256})
       for (int columns : {32, 64, 128, 256}) {
         const BatonMatrixShape shape{threads, rows, columns, 80};
-        EXPECT_EQ(shape.warps_across() * shape.warps_down() * 32, threads);
+        EXPECT_EQ(shape.warps_across() * shape.warps_down(),
+                  std::min(threads / 32, rows / 16 * (columns / 32)));
       }
 }
 
