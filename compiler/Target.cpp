@@ -37,7 +37,10 @@ compiler::Target::describe(const CompileOptions &options,
   auto descriptions = TargetDescription::read(
       descriptionFile(options, installation),
       named ? std::optional<llvm::StringRef>(*named) : std::nullopt,
-      installation.target(description()), options.training);
+      installation.target(description()),
+      options.training ? TargetDescription::ProgramKind::Training
+      : options.batch  ? TargetDescription::ProgramKind::Batch
+                       : TargetDescription::ProgramKind::Sequence);
   if (!descriptions)
     return descriptions;
   if (!choosesByRows())
@@ -47,13 +50,16 @@ compiler::Target::describe(const CompileOptions &options,
     // step; of a text alone as many guesses as FILE serve makes without a flag
     // (usual_prompt_lookup) may have theirs beside it.
     constexpr int64_t leastOutputs = 9;
-    TargetDescription &whole = descriptions->front();
-    whole.maxRows =
-        options.rows ? options.rows : std::max(whole.maxRows, options.batch);
-    if (options.outputs > whole.maxRows)
+    const int64_t rows =
+        options.rows ? options.rows
+                     : std::max(descriptions->front().maxRows, options.batch);
+    // Where all steps have few rows, there is one program.
+    if (descriptions->back().maxRows >= rows)
+      descriptions->erase(descriptions->begin(), descriptions->end() - 1);
+    descriptions->front().maxRows = rows;
+    if (options.outputs > rows)
       return createStringError("--max-outputs=" + llvm::Twine(options.outputs) +
-                               " is more than the " +
-                               llvm::Twine(whole.maxRows) +
+                               " is more than the " + llvm::Twine(rows) +
                                " rows of a step; give a larger --max-rows");
     for (TargetDescription &description : *descriptions)
       description.maxOutputs =

@@ -121,7 +121,7 @@ static Error specialize(nlohmann::json &json, llvm::StringRef architecture,
 Expected<std::vector<TargetDescription>>
 TargetDescription::read(const std::string &path,
                         std::optional<llvm::StringRef> architecture,
-                        const std::string &usualPath, bool training) {
+                        const std::string &usualPath, ProgramKind kind) {
   auto json = parseFile(path);
   if (!json)
     return json.takeError();
@@ -136,29 +136,33 @@ TargetDescription::read(const std::string &path,
     if (Error error = specialize(*json, *architecture, named))
       return std::move(error);
   }
-  if (training) {
+  if (kind == ProgramKind::Training) {
     auto entries = json->find("training");
     if (entries == json->end() || !entries->is_object())
       return createStringError(path + ": has no 'training', the sizes of a "
                                       "training step");
     json->update(nlohmann::json(*entries));
-    json->erase("few_rows");
   }
   auto usual = describe(*json, path);
   if (!usual)
     return usual.takeError();
   std::vector<TargetDescription> all = {*usual};
-  if (auto few = json->find("few_rows"); few != json->end()) {
+  if (kind == ProgramKind::Training)
+    return all;
+  const char *name =
+      kind == ProgramKind::Batch ? "few_rows_of_batches" : "few_rows";
+  const std::string quoted = std::string("'") + name + "'";
+  if (auto few = json->find(name); few != json->end()) {
     if (!few->is_object())
-      return createStringError(path + ": 'few_rows' is no JSON object");
+      return createStringError(path + ": " + quoted + " is no JSON object");
     nlohmann::json combined = *json;
     combined.update(*few);
-    auto second = describe(combined, path + ", 'few_rows'");
+    auto second = describe(combined, path + ", " + quoted);
     if (!second)
       return second.takeError();
     if (second->maxRows >= usual->maxRows)
-      return createStringError(
-          path + ": 'max_rows' of 'few_rows' is not less than the other");
+      return createStringError(path + ": 'max_rows' of " + quoted +
+                               " is not less than the other");
     all.push_back(*second);
   }
   return all;

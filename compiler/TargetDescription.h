@@ -15,6 +15,8 @@ namespace baton::compiler {
 /// Limits of a step and sizes of tiles, in rows and columns. See
 /// compiler/targets/cpu.json.
 struct TargetDescription {
+  enum class ProgramKind { Sequence, Batch, Training };
+
   int64_t maxRows, maxOutputs;
   int64_t linearRows, linearColumns, attentionRows, plainRows;
   /// Positions of an attention task where a step's rows are those of one tile,
@@ -54,14 +56,16 @@ struct TargetDescription {
 
   /// Reads the descriptions of all programs that an executable has: the file's,
   /// and, where it has "few_rows", one that takes the entries of that instead,
-  /// for steps of no more than its max_rows rows. A device's architecture is
+  /// for steps of no more than its max_rows rows; those of many sequences take
+  /// "few_rows_of_batches" for it, as a row's bits must not depend on how many
+  /// share its step. A device's architecture is
   /// one of the file's "architectures", or of those at `usualPath` where it
   /// has none, with entries of its own; hosts have none. A program that trains
   /// takes the entries of "training" instead. Errors name the file and the
   /// entry.
   static llvm::Expected<std::vector<TargetDescription>>
   read(const std::string &path, std::optional<llvm::StringRef> architecture,
-       const std::string &usualPath, bool training);
+       const std::string &usualPath, ProgramKind kind);
 };
 
 } // namespace baton::compiler

@@ -73,7 +73,9 @@ Expected<std::vector<cuda::Source>> compiler::emitKernelSources(
     if (sourceOptions.ownBits)
       sourceOptions.ringStages = description.ringStages;
     sourceOptions.matrixRows = description.linearRows;
-    sourceOptions.matrixColumns = description.linearColumns;
+    // Gate and up projections of a panel are two.
+    sourceOptions.matrixColumns =
+        std::max<int64_t>(description.linearColumns, 32);
     sourceOptions.architecture = description.instructions;
     for (const ProductChoice &choice : products[i])
       if (choice.leastRows)
