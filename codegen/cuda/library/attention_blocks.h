@@ -52,8 +52,10 @@ constexpr int tile_queries = 4;
 /// Steps of four elements of which a score, or a sum of values, has its loads
 /// under way: few threads have one, and would wait for each. With four steps of
 /// a score, a kernel of this alone spills registers.
-constexpr int score_steps = 2;
-constexpr int value_steps = 4;
+template <typename Element>
+constexpr int score_steps = ScaleOf<Element>::bytes == 0 ? 2 : 1;
+template <typename Element>
+constexpr int value_steps = ScaleOf<Element>::bytes == 0 ? 4 : 1;
 
 /// Positions [begin, end), empty if begin >= end.
 struct Range {
@@ -152,6 +154,8 @@ struct DenseLine {
 /// Where keys and values lie whose positions are behind one another: in rows,
 /// or with a stride of 0 in panels.
 struct DenseStates {
+  typedef float Stored;
+
   const float *keys;
   int64_t key_stride;
   const float *values;
@@ -186,6 +190,8 @@ struct DenseStates {
 
 /// The same where each block has a page, in panels, of rows as they are stored.
 template <typename Element> struct PagedStates {
+  typedef Element Stored;
+
   const Element *keys;
   int64_t key_page_stride;
   const Element *values;
@@ -235,6 +241,8 @@ template <typename Element> struct PagedStates {
 
 /// The same where a position's values are the first elements of its key.
 template <typename Element> struct PagedLatentStates {
+  typedef Element Stored;
+
   PagedStates<Element> pages;
   int64_t head_dim;
 
@@ -336,7 +344,8 @@ template <typename States = DenseStates> struct AttentionBlocks {
           seen.begin, smaller(seen.end - 1, block + panel * lanes + lane));
       right[panel] = states.key(key, head_dim);
     }
-    accumulate<tile_queries, block_panels, score_steps>(
+    accumulate<tile_queries, block_panels,
+               score_steps<typename States::Stored>>(
         sum, left, 0, head_dim,
         [&](int64_t d, int panel) { return right[panel].at(d); });
 #pragma unroll
@@ -441,7 +450,7 @@ template <typename States = DenseStates> struct AttentionBlocks {
       begin = larger(begin, key);
       end = smaller(end, key + lanes);
       if (begin == last_begin && end == first_end) {
-        accumulate<tile_queries, 1, value_steps>(
+        accumulate<tile_queries, 1, value_steps<typename States::Stored>>(
             sum, left, begin, end,
             [&](int64_t k, int) { return line.at(k - key); });
         continue;
