@@ -70,7 +70,9 @@ Expected<std::vector<cuda::Source>> compiler::emitKernelSources(
     sourceOptions.overlapsExchanges = options.ncclMultiprocessors != 0;
     sourceOptions.ncclMultiprocessors = options.ncclMultiprocessors;
     sourceOptions.ownBits = !options.batchInvariant;
-    if (sourceOptions.ownBits)
+    // Of many sequences no row may depend on how many share its step.
+    event::ProgramOp program = layout.program;
+    if (sourceOptions.ownBits && !program->hasAttr("event.batch"))
       sourceOptions.ringStages = description.ringStages;
     sourceOptions.matrixRows = description.linearRows;
     // Gate and up projections of a panel are two.
@@ -80,7 +82,6 @@ Expected<std::vector<cuda::Source>> compiler::emitKernelSources(
     for (const ProductChoice &choice : products[i])
       if (choice.leastRows)
         sourceOptions.cublasLtRows[choice.phase] = choice.leastRows;
-    event::ProgramOp program = layout.program;
     for (const plan::ProgramLayout &other : layouts) {
       event::ProgramOp smaller = other.program;
       if (smaller.getMaxRows() < program.getMaxRows())
