@@ -5,7 +5,7 @@
   products by cuBLASLt; with --train that of a program that trains, in F32 (where the
   loop around the phases' calls may) and in BF16, and with --launch=graph those of its
   graph (of decoding's, cuda_graph_driver.py looks at them); with --quantised those of a GGUF file whose layers
-  differ in their formats;
+  differ in their formats; with --max-batch those of many sequences;
 - multiplications by warpgroups overlap in all of them: ptxas says so where not;
 - the same input gives the same executable (with --again, for the last of them);
 - where there is no CUDA driver the program says so, in one line.
@@ -49,6 +49,8 @@ def test(arguments, scratch):
         mode = [f"--launch={arguments.launch}",
                 *(["--cublaslt=always", "--dtype=bf16"] if arguments.cublaslt else []),
                 *([f"--activations={arguments.activations}"] if arguments.activations else []),
+                *([f"--max-batch={arguments.max_batch}", f"--kv-type={arguments.kv_type}"] if arguments.max_batch
+                  else []),
                 *(["--mode=train", f"--dtype={dtype}"] if arguments.train else [])]
         result = run([arguments.batonc, model, "-o", path("program"), "--quiet", target, *mode],
                      check=False)
@@ -100,6 +102,8 @@ if __name__ == "__main__":
     parser.add_argument("--cublaslt", action="store_true")
     parser.add_argument("--quantised", action="store_true")
     parser.add_argument("--activations")
+    parser.add_argument("--max-batch")
+    parser.add_argument("--kv-type", default="f32")
     parser.add_argument("--again", action="store_true", help="compile twice")
     parser.add_argument("--folder", required=True)
     arguments = parser.parse_args()
