@@ -9,8 +9,9 @@ run.py and what it runs; in one compressed archive:
   CPU's program, and for some known shapes programs that make weights of their own.
   Programs come in variants: as batonc makes them; --batch-invariant; unfused, with
   one linear for each of the checkpoint's and norms of their own (attention stays
-  one operator); graph, the same tasks as kernels of a CUDA graph; and, of models
-  in BF16, cublaslt, whose products of prompts are all cuBLASLt's;
+  one operator); graph, the same tasks as kernels of a CUDA graph; batch, of many
+  sequences (--max-batch), by its own bodies; and, of models in BF16, cublaslt,
+  whose products of prompts are all cuBLASLt's;
 - programs that train some of these checkpoints, with what the CPU's say of the same
   steps, also on two ranks, and others for the shapes that are trained;
 - the tests of the CUDA task library, with its bodies as a cubin;
@@ -134,6 +135,7 @@ class Pack:
         if config.get("torch_dtype", config.get("dtype")) != "bfloat16":
             flags.pop("cublaslt", None)
         flags["invariant"] = ["--batch-invariant"]
+        flags["batch"] = ["--max-batch=16", "--max-rows=64", "--cublaslt=never"]
         for variant in flags:
             self.program(checkpoint, self.place("cases", name, variant), *flags[variant])
         entry = {"model_type": model_type, "variants": list(flags)}
