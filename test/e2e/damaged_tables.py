@@ -49,8 +49,10 @@ def check_page(arguments, path):
     other, count = re.subn(r'(event\.call "paged_attention" .*?\(0\)>, 20, )4,', r"\g<1>0,", plan)
     expect(count, "the plan has no attention to pages")
     with open(path("requests.jsonl"), "w") as file:
-        for name in "ab":
-            file.write(json.dumps({"id": name, "tokens": [ord(name), 1, 2], "max_new_tokens": 2}) + "\n")
+        # So that the second one, in chunks, has tasks of its own beside the first one's rows.
+        for name, length in (("a", 3), ("b", 60)):
+            request = {"id": name, "tokens": [7 * i % 97 for i in range(length)], "max_new_tokens": 4}
+            file.write(json.dumps(request) + "\n")
     for text, status in ((plan, 0), (other, 1)):
         with open(path("plan.mlir"), "w") as file:
             file.write(text)
