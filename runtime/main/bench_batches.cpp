@@ -25,6 +25,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <utility>
 
 namespace baton {
@@ -37,12 +38,13 @@ constexpr uint64_t window_steps = 8;
 /// Of the sequences, so many are compared with themselves alone.
 constexpr size_t compared = 4;
 
-/// Passes a driver's steps on, and notes when each had come.
+/// Passes a driver's steps on, and notes when each had come, and how long it
+/// took to decide the next one.
 class TimedSteps : public StepDriver {
 public:
   struct Step {
     uint32_t rows, outputs;
-    StepClock::time_point end;
+    StepClock::time_point end, decided;
   };
 
   explicit TimedSteps(BatchDriver &driver) : driver(driver) {}
@@ -52,8 +54,10 @@ public:
     return driver.begin(tokens);
   }
   BatonStep advance(const BatonStep &current, const Logits &logits) override {
-    steps.push_back({current.rows, current.outputs, StepClock::now()});
-    return driver.advance(current, logits);
+    steps.push_back({current.rows, current.outputs, StepClock::now(), {}});
+    const BatonStep next = driver.advance(current, logits);
+    steps.back().decided = StepClock::now();
+    return next;
   }
   bool provides_inputs() const override { return true; }
   bool needs_logits() const override { return driver.needs_logits(); }
@@ -99,6 +103,9 @@ struct BatchSpeed {
   double prefill_tokens_per_second = 0;
   /// Of the best window, and of all steps in which each had a row.
   double step_seconds = 0, mean_step_seconds = 0;
+  /// The median of these: tokens are taken, the next step is decided and
+  /// checked, while workers wait.
+  double host_seconds = 0;
   /// Which the middle of the best window sees, of each sequence.
   double positions = 0;
   std::vector<std::vector<int32_t>> tokens;
@@ -110,6 +117,16 @@ using Adapters = std::vector<std::shared_ptr<ServedAdapter>>;
 std::shared_ptr<ServedAdapter> adapter_of(uint64_t sequence,
                                           const Adapters &adapters) {
   return adapters.empty() ? nullptr : adapters[sequence % adapters.size()];
+}
+
+/// Of a step, the median; there is one at least.
+double host_seconds(std::span<const TimedSteps::Step> steps) {
+  std::vector<double> seconds;
+  for (const TimedSteps::Step &step : steps)
+    seconds.push_back(seconds_from(step.end, step.decided));
+  auto middle = seconds.begin() + ptrdiff_t(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
 }
 
 BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
@@ -162,6 +179,7 @@ BatchSpeed run_batch(const Metadata &metadata, const BenchOptions &options,
   const size_t window = std::min<size_t>(window_steps, count);
   speed.mean_step_seconds =
       seconds_from(steps[first].end, steps[last - 1].end) / double(count);
+  speed.host_seconds = host_seconds(std::span(steps).subspan(first, count));
   speed.step_seconds = speed.mean_step_seconds;
   for (size_t begin = first; begin + window < last; ++begin) {
     const double seconds =
@@ -341,6 +359,7 @@ nlohmann::ordered_json json_of(const Metadata &metadata,
          {"decode_tokens_per_s", size / speed.step_seconds},
          {"decode_mean_tokens_per_s", size / speed.mean_step_seconds},
          {"step_s", speed.step_seconds},
+         {"host_s", speed.host_seconds},
          {"read_bandwidth_fraction", optional_json(fractions.bytes)},
          {"fma_fraction", optional_json(fractions.flops)}});
   }
@@ -358,8 +377,9 @@ nlohmann::ordered_json json_of(const Metadata &metadata,
 
 std::string text_of(const Metadata &metadata,
                     const BatchMeasurements &measured) {
-  Table table({0, 1, 2, 3, 4});
-  table.add({"sequences", "prompts", "decoding", "a step", "", "of"});
+  Table table({0, 1, 2, 3, 4, 5});
+  table.add(
+      {"sequences", "prompts", "decoding", "a step", "host", "", "of"});
   auto per_second = [](double tokens) {
     return fixed_text(tokens, 1) + " tokens/s";
   };
@@ -369,6 +389,7 @@ std::string text_of(const Metadata &metadata,
                per_second(speed.prefill_tokens_per_second),
                per_second(double(speed.sequences) / speed.step_seconds),
                fixed_text(speed.step_seconds * 1e3, 2) + " ms",
+               fixed_text(speed.host_seconds * 1e6, 0) + " us",
                bytes ? percent_text(std::max(*bytes, *flops)) : "",
                !bytes            ? ""
                : *bytes > *flops ? "read bandwidth"

@@ -158,9 +158,10 @@ def best_window(times):
 
 
 class LlamaCpp:
-    """A context of llama.cpp, or of ik_llama.cpp, for so many sequences of so many positions each."""
+    """A context of llama.cpp, or of ik_llama.cpp, for so many sequences of so many positions each, or of all
+    together if they share a buffer."""
 
-    def __init__(self, module, model, workers, positions, vocabulary, sequences=1):
+    def __init__(self, module, model, workers, positions, vocabulary, sequences=1, shared=False):
         self.library, self.vocabulary, lines = module, vocabulary, []
         if hasattr(module, "llama_log_callback"):
             import ctypes
@@ -176,7 +177,9 @@ class LlamaCpp:
             sys.exit("llama.cpp: " + "".join(lines)[-2000:])
         settings = module.llama_context_default_params()
         # llama.cpp divides them among the sequences, by 256.
-        settings.n_ctx = -(-positions // 256) * 256 * sequences
+        settings.n_ctx = -(-positions // 256) * 256 * (1 if shared else sequences)
+        if shared:
+            settings.kv_unified = True
         settings.n_seq_max = sequences
         settings.n_batch = settings.n_ubatch = PROMPT
         settings.n_threads = settings.n_threads_batch = workers
