@@ -476,4 +476,5 @@ def main():
                 compare(arguments, name, dtype, workers)
 
 
-main()
+if __name__ == "__main__":
+    main()
