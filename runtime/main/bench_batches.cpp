@@ -378,8 +378,7 @@ nlohmann::ordered_json json_of(const Metadata &metadata,
 std::string text_of(const Metadata &metadata,
                     const BatchMeasurements &measured) {
   Table table({0, 1, 2, 3, 4, 5});
-  table.add(
-      {"sequences", "prompts", "decoding", "a step", "host", "", "of"});
+  table.add({"sequences", "prompts", "decoding", "a step", "host", "", "of"});
   auto per_second = [](double tokens) {
     return fixed_text(tokens, 1) + " tokens/s";
   };

@@ -142,8 +142,8 @@ struct BFloat16Product {
     else
       multiply_by_warps<Threads, Rows, Columns>(
           shared, operands,
-          WarpWeights<Threads, Columns, shape.weight_stages()>(
-              memory, operands, weights));
+          WarpWeights<Threads, Columns, shape.weight_stages()>(memory, operands,
+                                                               weights));
   }
 };
 

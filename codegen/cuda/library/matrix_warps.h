@@ -127,8 +127,8 @@ private:
   const uint32_t thread;
 };
 
-/// Adds the products of a stage of activations at `a` and of weights at `b`, for
-/// the warp's rows from `top` on and its columns from `left` on.
+/// Adds the products of a stage of activations at `a` and of weights at `b`,
+/// for the warp's rows from `top` on and its columns from `left` on.
 template <typename Weights, int Down, int Across>
 BATON_DEVICE void multiply_stage(float (&sum)[Down][Across][4],
                                  const unsigned char *a, const unsigned char *b,

@@ -120,13 +120,12 @@ BATON_BLOCKS_KERNEL(q4_k_f16_bf16_f32,
                     1u << baton::blocks::q4_k | baton::test::plain_formats)
 BATON_INTEGERS_KERNEL(q4_k, 1u << baton::blocks::q4_k)
 BATON_INTEGERS_KERNEL(q6_k, 1u << baton::blocks::q6_k)
-BATON_SHARED_KERNEL(BATON_NAMED(kernel_matrix_blocks_q4_k, 80, 16x32),
-                    baton::test::linear_of_blocks<1u << baton::blocks::q4_k,
-                                                  256, 16, 32>)
 BATON_SHARED_KERNEL(
-    BATON_NAMED(kernel_matrix_integers_q4_k, 80, 16x32),
-    baton::test::integer_linear_of_blocks<1u << baton::blocks::q4_k, 256, 16,
-                                          32>)
+    BATON_NAMED(kernel_matrix_blocks_q4_k, 80, 16x32),
+    baton::test::linear_of_blocks<1u << baton::blocks::q4_k, 256, 16, 32>)
+BATON_SHARED_KERNEL(BATON_NAMED(kernel_matrix_integers_q4_k, 80, 16x32),
+                    baton::test::integer_linear_of_blocks<
+                        1u << baton::blocks::q4_k, 256, 16, 32>)
 BATON_SHARED_KERNEL(kernel_matrix_partly_integers,
                     baton::test::partly_integer_linear_of_blocks<
                         1u << baton::blocks::q4_k | baton::test::plain_formats,
