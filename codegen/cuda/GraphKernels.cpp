@@ -37,7 +37,19 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
      << "  BatonWorker worker;\n"
         "  int64_t rows, past, outputs, iteration;\n"
         "  BatonTiles tiles;\n";
-  if (!phase.streamsSegments()) {
+  if (phase.hasCondition()) {
+    os << "  bool all_work;\n\n"
+          "  __device__ bool next("
+       << phase.panelsType()
+       << " &panels) {\n"
+          "    for (panels.count = 0; tiles.first < tiles.last && "
+          "panels.count == 0;) {\n"
+          "      const int64_t tile = tiles.first;\n"
+          "      tiles.first += tiles.stride;\n";
+    phase.emitStreamPanels("      ");
+    os << "    }\n"
+          "    return panels.count > 0;\n";
+  } else if (!phase.streamsSegments()) {
     os << "\n"
           "  __device__ bool next("
        << phase.panelsType()
@@ -137,10 +149,11 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   phase.emitShare();
   if (memory.hasRing)
     os << formatv("  Weights_{0} weights = {{worker, rows, past, outputs, "
-                  "iteration, tiles};\n"
+                  "iteration, tiles{2}};\n"
                   "  {1} ring(shared, &weights);\n",
                   phase.number(),
-                  phase.ringType("Weights_" + std::to_string(phase.number())));
+                  phase.ringType("Weights_" + std::to_string(phase.number())),
+                  phase.hasCondition() ? ", all_work" : "");
   const bool beginsEarly = memory.hasRing && !phase.streamsSegments();
   if (beginsEarly)
     os << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")

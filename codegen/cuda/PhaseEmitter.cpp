@@ -199,6 +199,8 @@ void PhaseEmitter::emitPointers(StringRef indent) {
     buffers.insert(advance.getLogitsAttr().getAttr());
   for (AddressAttr entry : phase.getEntryAttrs())
     buffers.insert(entry.getBuffer().getAttr());
+  if (std::optional<ConditionAttr> condition = phase.getCondition())
+    buffers.insert(condition->getBuffer().getAttr());
   for (TableOp table : phase.getWrittenTables())
     buffers.insert(table.getBufferAttr().getAttr());
   StringSet<> taken;
@@ -321,6 +323,36 @@ void PhaseEmitter::emitExtents(StringRef indent) {
 void PhaseEmitter::emitShare() {
   emitExtents("  ");
   os << "  const BatonTiles tiles = " << share() << ";\n";
+  if (hasCondition())
+    os << "  const bool all_work = " << allWork() << ";\n";
+}
+
+bool PhaseEmitter::hasCondition() { return phase.getCondition().has_value(); }
+
+/// Whether the condition's running count grows at each place. It lies in the
+/// host's memory: that is looked at once, and most steps need no more.
+std::string PhaseEmitter::allWork() {
+  mlir::StringAttr symbol = phase.getCondition()->getBuffer().getAttr();
+  BufferOp op = layout.buffers.find(symbol)->second;
+  const std::string table = "(" + storage(op) + ")",
+                    last = spell(op.getExtents().getResult(0)) + " - 1";
+  return table + "[" + last + "] - " + table + "[0] == " + last;
+}
+
+/// Says whether the tile's task has work.
+void PhaseEmitter::emitWorks(StringRef indent, StringRef table) {
+  ConditionAttr condition = *phase.getCondition();
+  std::string end;
+  for (const std::string &place : spell(condition.getHigh()))
+    end = end.empty() ? place : "baton_min(" + end + ", " + place + ")";
+  os << indent << "const bool works = all_work || " << table << "["
+     << spell(condition.getLow().getResult(0)) << "] < " << table << "[" << end
+     << "];\n";
+}
+
+void PhaseEmitter::emitWorks(StringRef indent) {
+  if (hasCondition())
+    emitWorks(indent, base(phase.getCondition()->getBuffer().getAttr()));
 }
 
 bool PhaseEmitter::hasInvariant() {
@@ -437,7 +469,7 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
   }
   std::optional<NotifyAttr> notify = phase.getNotify();
   if (!withEvents || !notify) {
-    os << "    worker.end_task(/*notified=*/false);\n";
+    os << "    worker.end_task(/*notified=*/false" << isTraced() << ");\n";
     return;
   }
   const auto &tensor = layout.events.find(notify->getEvent().getAttr())->second;
@@ -454,7 +486,7 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
   if (!notifiesOnce()) {
     os << "    worker.notify<" << scope(op.getScope()) << ">(" << word.text()
        << ");\n"
-       << "    worker.end_task(/*notified=*/true);\n";
+       << "    worker.end_task(/*notified=*/true" << isTraced() << ");\n";
     return;
   }
   bool areConstant =
@@ -469,7 +501,13 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
      << scope(op.getScope()) << ">(" << word.text() << ", finished);\n"
      << "      finished = 0;\n"
         "    }\n"
-        "    worker.end_task(/*notified=*/notifies);\n";
+        "    worker.end_task(/*notified=*/notifies"
+     << isTraced() << ");\n";
+}
+
+/// Tasks that have no work are not in a trace.
+StringRef PhaseEmitter::isTraced() {
+  return hasCondition() ? ", /*traced=*/works" : "";
 }
 
 void PhaseEmitter::emitTiles(bool withEvents) {
@@ -484,6 +522,7 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   if (asksAgain())
     emitPointers("    ");
   emitCoordinates("    ");
+  emitWorks("    ");
   emitTaskBegin(withEvents);
   if (withEvents)
     emitReady();
@@ -495,12 +534,15 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   if (hasInvariant()) {
     std::string coordinate = invariantCoordinate(phase);
     os << "    const bool changed = " << coordinate << " != previous;\n"
-       << "    previous = " << coordinate << ";\n";
+       << "    previous = " << (hasCondition() ? "!works ? previous : " : "")
+       << coordinate << ";\n";
   }
   if (phase.hasEntries())
     os << "    if (" << hasWork() << ") {\n";
+  if (hasCondition())
+    os << "    if (works) {\n";
   emitCalls();
-  if (phase.hasEntries())
+  if (phase.hasEntries() || hasCondition())
     os << "    }\n";
   emitTableChecks(withEvents);
   emitTaskEnd(withEvents);
@@ -514,6 +556,7 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
         "  int64_t previous = place.previous;\n"
         "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
   emitCoordinates("    ");
+  emitWorks("    ");
   if (hasInvariant())
     os << "    const bool changed = " << invariantCoordinate(phase)
        << " != previous;\n";
@@ -531,15 +574,18 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
     if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
       emitAdvance(advance);
     else if (matrix == matrices.end() ||
-             matrix->second.front().kernelsOwn.empty())
+             matrix->second.front().kernelsOwn.empty()) {
+      os << (hasCondition() ? "    if (works) {\n" : "");
       emitCall(call);
-    else
+      os << (hasCondition() ? "    }\n" : "");
+    } else
       emitHandOvers(call, part, kernelBodies);
   }
   emitTaskEnd(withEvents);
   os << "    }\n";
   if (hasInvariant())
-    os << "    previous = " << invariantCoordinate(phase) << ";\n";
+    os << "    previous = " << (hasCondition() ? "!works ? previous : " : "")
+       << invariantCoordinate(phase) << ";\n";
   os << "  }\n"
         "  place.end();\n";
 }
@@ -571,6 +617,7 @@ void PhaseEmitter::emitFirstPrefetch() {
   os << "  if (tiles.first < tiles.last) {\n"
         "    const int64_t tile = tiles.first;\n";
   emitCoordinates("    ");
+  emitWorks("    ");
   emitPrefetches("    ");
   os << "  }\n";
 }
@@ -585,6 +632,8 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     for (mlir::Attribute operand : call.getOperands_())
       if (isPrefetched(operand))
         weights.insert(operand);
+  if (hasCondition())
+    os << indent << "if (works) {\n";
   for (mlir::Attribute operand : weights) {
     bool isStreamed = streaming && operand == panelsOf(streaming);
     if (isStreamed && mostRows == 1)
@@ -600,6 +649,8 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     os << indent << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand))
        << ", " << phase.getPrefetchBytes() << ");\n";
   }
+  if (hasCondition())
+    os << indent << "}\n";
 }
 
 void PhaseEmitter::emitWait(WaitAttr wait) {
@@ -758,6 +809,8 @@ void PhaseEmitter::emitHandOvers(CallOp call, int &part,
       os << "    {\n";
       emitEntries();
     }
+    if (hasCondition())
+      os << "    if (works) {\n";
     if (&body != bodies.begin()) {
       emitOtherCondition(call);
     } else {
@@ -778,7 +831,7 @@ void PhaseEmitter::emitHandOvers(CallOp call, int &part,
           "      return false;\n"
           "    }\n"
        << (bodies.size() > 1 ? "    }\n" : "")
-       << (phase.hasEntries() ? "    }\n" : "")
+       << (phase.hasEntries() || hasCondition() ? "    }\n" : "")
        << "    [[fallthrough]];\n"
           "    case "
        << part << ":\n";
@@ -820,6 +873,8 @@ void PhaseEmitter::emitProductSides() {
 void PhaseEmitter::emitStreamTiles(StringRef indent) {
   emitExtents(indent);
   os << indent << "tiles = " << share() << ";\n";
+  if (hasCondition())
+    os << indent << "all_work = " << allWork() << ";\n";
 }
 
 void PhaseEmitter::emitStreamPanels(StringRef indent) {
@@ -842,6 +897,12 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
        << indent << "again = has_work && ++row < " << operand(product.rows)
        << ";\n"
        << indent << "if (has_work)\n"
+       << "  ";
+  }
+  if (hasCondition()) {
+    mlir::StringAttr table = phase.getCondition()->getBuffer().getAttr();
+    emitWorks(indent, "(" + storage(layout.buffers.find(table)->second) + ")");
+    os << indent << "if (works)\n"
        << "  ";
   }
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("

@@ -54,6 +54,8 @@ public:
   /// Whether only the step's own tables say which of them: those that its
   /// entries are of.
   bool streamsSegments() const { return bool(streaming) && hasEntries; }
+  /// Whether only some of its tasks may have work, as a table of the step says.
+  bool hasCondition();
   /// The number of that table.
   int64_t segmentTable();
   /// Bytes of shared memory for bodies that take it.
@@ -79,7 +81,8 @@ public:
 
   /// Pointers that all tiles share, unless tasks ask for them again.
   void emitPointers();
-  /// The grid's extents, and the worker's tiles.
+  /// The grid's extents, the worker's tiles, and, where there is a condition,
+  /// whether all of them have work.
   void emitShare();
   /// A loop over the tiles. With events, tasks wait and notify; without, the
   /// first one's weights have been prefetched.
@@ -96,10 +99,11 @@ public:
 
   // In the ring's source.
 
-  /// Sets `tiles` to the worker's.
+  /// Sets `tiles` to the worker's, and `all_work`.
   void emitStreamTiles(llvm::StringRef indent);
-  /// Sets `panels` to those that the task of `tile` reads; of segments, if it
-  /// has rows, and `again` if the ring wants them for one more row.
+  /// Sets `panels` to those that the task of `tile` reads, if it has work; of
+  /// segments, if it has rows, and `again` if the ring wants them for one more
+  /// row.
   void emitStreamPanels(llvm::StringRef indent);
 
 private:
@@ -123,6 +127,10 @@ private:
   void emitReady();
   void emitEntries();
   std::string hasWork();
+  std::string allWork();
+  void emitWorks(llvm::StringRef indent);
+  void emitWorks(llvm::StringRef indent, llvm::StringRef table);
+  llvm::StringRef isTraced();
   void emitStreamCall(event::CallOp call);
   void emitTableChecks(bool withEvents);
   /// Coordinates, and what precedes a task's calls.

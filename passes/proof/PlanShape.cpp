@@ -172,10 +172,58 @@ LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
     return failure();
   place.equal(place.variable(place.rangeColumn()),
               *place.flatten(entry.getIndex().getResult(0), task));
-  Relation open(place);
-  BufferOp buffer = plan.lookUpBuffer(entry.getBuffer());
+  return verifyElement(phase, "an entry", entry.getBuffer(), Relation(place));
+}
+
+/// The table is there before the step, and of each task both places are
+/// elements that the phase states to read.
+LogicalResult PlanVerifier::verifyCondition(PhaseOp phase,
+                                            ConditionAttr condition) {
+  BufferOp table = plan.lookUpBuffer(condition.getBuffer());
+  // Tasks look at it before their waits, by whatever name others write it.
+  for (PhaseOp other : plan.phases())
+    for (AccessAttr access : other.getAccessAttrs())
+      if (access.getWrite() && other.getBody().getOps<AdvanceOp>().empty() &&
+          plan.lookUpBuffer(access.getBuffer()).getStorageAttr() ==
+              table.getStorageAttr())
+        return phase.emitError()
+               << "phase '" << phase.getName() << "' has a condition of "
+               << condition.getBuffer() << ", whose storage phase '"
+               << other.getName() << "' writes as " << access.getBuffer();
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  ArrayRef<AffineExpr> ends = condition.getHigh().getResults();
+  SmallVector<AffineExpr> places = {condition.getLow().getResult(0)};
+  llvm::append_range(places, ends);
+  for (auto [i, at] : llvm::enumerate(places)) {
+    if (failed(verifyExpression(phase, at)))
+      return failure();
+    Conjunction place(rank, 1);
+    requireSymbols(place, program);
+    if (!requireInside(place, phase.getGrid(), task))
+      return failure();
+    Row value = *place.flatten(at, task);
+    place.equal(place.variable(place.rangeColumn()), value);
+    // Of several ends the least.
+    for (AffineExpr end : i ? ends : ArrayRef<AffineExpr>())
+      place.atLeast(*place.flatten(end, task), value);
+    if (failed(verifyElement(phase, "a condition of", condition.getBuffer(),
+                             Relation(place))))
+      return failure();
+  }
+  return success();
+}
+
+/// Elements of a table that tasks look at are there, and stated to be read.
+LogicalResult PlanVerifier::verifyElement(PhaseOp phase, StringRef what,
+                                          FlatSymbolRefAttr table,
+                                          const Relation &places) {
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  Relation open = places;
+  BufferOp buffer = plan.lookUpBuffer(table);
   for (AccessAttr access : phase.getAccessAttrs()) {
-    if (access.getWrite() || access.getBuffer() != entry.getBuffer())
+    if (access.getWrite() || access.getBuffer() != table)
       continue;
     // A read whose box takes entries says nothing of where entries are.
     Conjunction stated(rank, 1);
@@ -188,12 +236,11 @@ LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
       open = open.subtract(Relation(stated));
   }
   if (auto point = open.sample())
-    return phase.emitError()
-           << "phase '" << phase.getName() << "' has an entry "
-           << entry.getBuffer() << tupleText(point->range)
-           << ", of which it states no read; for example "
-           << taskName(phase, point->domain) << " with "
-           << symbolNames(point->symbols);
+    return phase.emitError() << "phase '" << phase.getName() << "' has " << what
+                             << " " << table << tupleText(point->range)
+                             << ", of which it states no read; for example "
+                             << taskName(phase, point->domain) << " with "
+                             << symbolNames(point->symbols);
   return success();
 }
 
@@ -245,6 +292,9 @@ LogicalResult PlanVerifier::verifyTables() {
     for (AddressAttr entry : phase.getEntryAttrs())
       if (failed(verifyEntry(phase, entry)))
         return failure();
+    if (auto condition = phase.getCondition();
+        condition && failed(verifyCondition(phase, *condition)))
+      return failure();
   }
   return success();
 }

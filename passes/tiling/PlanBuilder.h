@@ -61,6 +61,11 @@ public:
   llvm::SmallVector<mlir::AffineExpr>
   entries(const View &table, llvm::ArrayRef<mlir::AffineExpr> indices);
 
+  /// Tasks have work only where the running count in `table` grows from place
+  /// `low` to place `low + count`, or `last` where the table ends before.
+  void runsWhen(const View &table, mlir::AffineExpr low, int64_t count,
+                int64_t last);
+
   /// States that every task reads or writes this tile of a value.
   void reads(const View &view, const Box &tile, AccessDetails details = {});
   void writes(const View &view, const Box &tile, AccessDetails details = {});

@@ -341,10 +341,10 @@ struct BatonWorkerState : BatonWorker {
       baton_add_release(counter, tasks);
   }
   /// Ends any task. Behind it the scratch may be written again.
-  __device__ __forceinline__ void end_task(bool notified) {
+  __device__ __forceinline__ void end_task(bool notified, bool traced = true) {
     if (!notified)
       __syncthreads();
-    if (trace && threadIdx.x == 0) {
+    if (trace && traced && threadIdx.x == 0) {
       uint64_t at = device->traced[index]++;
       if (at < device->trace_capacity)
         trace[index * device->trace_capacity + at] = {
