@@ -2,7 +2,9 @@
 
 Continuations of random lengths, several behind each context, and choices of single tokens have the
 log-probabilities that follow from `logits`, and say whether they are what greedy decoding
-comes to; probabilities of choices sum to 1. To the last digit they are the same for other
+comes to; probabilities of choices sum to 1, and their log-probabilities are those that they have as continuations. Those
+that are compared only among each other have the logits of `logits`, and steps with no others leave out the rest, as
+a trace shows. To the last digit they are the same for other
 workers, chunks, pages, numbers of rows with logits, without the cache of prefixes, and as `prompt_logprobs` of
 `batch`. A common context is computed once. A run that was torn off goes on. With a tokenizer, texts have the
 tokens of both together. With --device the same is held for CUDA, emulated, and results are those of the CPU.
@@ -92,6 +94,12 @@ class Oracle:
             pairs.append((row[token] - base, row.index(largest)))
         return pairs
 
+    def row(self, context):
+        """The logits behind the context."""
+        file = self.program.logits(context, self.path)
+        values = array.array("f", file[file.index(b"\n") + 1:])
+        return values[-len(values) // len(context):]
+
 
 def check_score(score, pairs, continuation, request):
     """A continuation's score against what the oracle says."""
@@ -119,6 +127,66 @@ def check_scores(oracle, requests, results):
             continue
         for continuation, score in zip(request["continuations"], result["scores"], strict=True):
             check_score(score, oracle.logprobs(request["tokens"], continuation), continuation, request)
+
+
+def as_continuations(request):
+    """The request's choices as texts of one token each."""
+    return {"id": request["id"] + ".long", "tokens": request["tokens"],
+            "continuations": [[token] for token in request["choices"]]}
+
+
+def only_choices(request):
+    return request | {"id": request["id"] + ".only", "only": True}
+
+
+def check_choices(scoring, oracle, requests, results):
+    """Beside other requests and without them: as continuations, and among each other only."""
+    compared = [(request, result) for request, result in zip(requests, results) if "choices" in request]
+    long, _ = scoring.run([as_continuations(request) for request, _ in compared])
+    for (request, result), scores in zip(compared, long, strict=True):
+        for choice, score in zip(result["scores"], scores["scores"], strict=True):
+            expect(choice["logprob"] == score["logprob"] and choice["greedy"] == score["greedy"],
+                   f"{request}: {choice}, as a continuation {score}")
+        expect(result["prompt_tokens"] == len(request["tokens"]), f"{result}")
+    few = [only_choices(request) for request, _ in compared]
+    alone, summary = scoring.run(few)
+    mixed, _ = scoring.run(requests + few)
+    expect(without_cache(mixed[len(requests):]) == without_cache(alone), "choices only, beside others: other results")
+    expect(without_cache(mixed[:len(requests)]) == results, "others beside choices only: other results")
+    for request, result in zip(few, alone, strict=True):
+        row = oracle.row(request["tokens"])
+        logits = [row[token] for token in request["choices"]]
+        weights = [math.exp(logit - max(logits)) for logit in logits]
+        best = min(token for token, logit in zip(request["choices"], logits) if logit == max(logits))
+        for token, logit, weight, choice in zip(request["choices"], logits, weights, result["scores"], strict=True):
+            expect((choice["token"], choice["logit"]) == (token, logit), f"{request}: {choice}, expected {logit}")
+            expect(abs(choice["probability"] - weight / sum(weights)) < 1e-9, f"{request}: {choice}")
+            expect(choice["greedy"] == (token == best) and "logprob" not in choice, f"{request}: {choice}")
+    expect(summary["rows"] == summary["prompt_tokens"], f"{summary}")
+    print(f"{len(few)} lists of choices have the log-probabilities of continuations, and the logits of one sequence")
+
+
+def traced_tasks(path, phase):
+    with open(path) as file:
+        return sum(event.get("name") == phase and event.get("ph") == "X" for event in json.load(file)["traceEvents"])
+
+
+def check_left_out(scoring, vocabulary, path, context, columns):
+    """Tasks of so many columns each whose columns nobody wants have no work: a trace has those that have."""
+    phase, chosen = "lm_head", [0, 5, 40]
+    tiles = -(-vocabulary // columns)
+    wanted = len({token // columns for token in chosen})
+    counts = []
+    for only in (True, False):
+        results, summary = scoring.run([{"id": "w", "tokens": context, "choices": chosen, "only": only}], "--trace",
+                                       path("trace.json"), "--workers", 2)
+        counts.append(traced_tasks(path("trace.json"), phase))
+        expect(summary["steps"] == 1 and "error" not in results[0], f"{summary}")
+        panels = -(-vocabulary // 16)
+        left_out = panels - len({token // 16 for token in chosen}) if only else 0
+        expect((summary["logit_panels"], summary["left_out_panels"]) == (panels, left_out), f"{summary}")
+    expect(counts == [wanted, tiles], f"tasks of {phase}: {counts}, expected {[wanted, tiles]}")
+    print(f"{wanted} of {tiles} tasks compute logits, where only {len(chosen)} tokens are compared")
 
 
 def check_greedy(one, scoring, context):
@@ -224,6 +292,12 @@ def test(arguments, scratch):
     found, summary = scoring.run(requests)
     check_scores(Oracle(one, path("one.npy")), requests, found)
     results = without_cache(found)
+    oracle = Oracle(one, path("one.npy"))
+    check_choices(scoring, oracle, requests, results)
+    if not arguments.mesh:
+        # As the targets' files have tiles; on a device steps of one row have others.
+        for rows, columns in [(9, 128), (1, 16)] if arguments.device else [(9, 64)]:
+            check_left_out(scoring, info["model"]["vocabulary"], path, case["tokens"][:rows], columns)
     print(f"{len(requests)} requests in {summary['steps']} steps: the log-probabilities of one sequence each")
     if arguments.device:
         expect(without_cache(scoring.run(requests, "--workers", 3, "--prefill-chunk", 5)[0]) == results,
