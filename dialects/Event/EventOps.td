@@ -123,15 +123,17 @@ def Event_ConditionAttr : Event_Attr<"Condition", "condition"> {
   let summary = "what says which tasks have work";
   let description = [{
     ```mlir
-    #event.condition<@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 4) below (d0, d1)[s0, s1, s2] -> (d1 * 4 + 4, 9)>
+    #event.condition<@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 4) below (d0, d1)[s0, s1, s2] -> (d1 * 4 + 4, 9) by 16>
     ```
     A task makes its calls if the buffer's element at the first map's place is less
     than the one at the least of the second map's places. Otherwise it only waits and
-    notifies. Of a running count of things that are wanted, these are the tasks whose
-    own things there are some of.
+    notifies. The buffer is a running count of units that are wanted: element i is how
+    many there are before unit i. A unit is so many indices (`by`) of the last dimension
+    of what the phase writes. So all tasks have work that write an index of a unit that
+    is wanted.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "::mlir::AffineMap":$low,
-                        "::mlir::AffineMap":$high);
+                        "::mlir::AffineMap":$high, "int64_t":$unit);
   let hasCustomAssemblyFormat = 1;
 }
 
@@ -668,7 +670,7 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - `prefetch` is not negative and at most 1 MiB
     - only an exchange in a segment that repeats is `ahead`, and all that it accesses is persistent
     - a phase with a condition only makes calls, may write what it writes, has no entries, and is not ahead
-    - a condition names a table that no task writes, of which the phase states a read
+    - a condition names a table that no task writes, of which the phase states a read; its unit is at least 1
     - entries are elements of tables, of which the phase states a read
 
     `entries` are elements of tables that a task reads when its waits are over, by

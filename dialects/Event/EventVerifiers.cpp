@@ -481,11 +481,15 @@ static LogicalResult verifyCondition(PhaseOp phase, ConditionAttr condition) {
     return failure();
   if (condition.getHigh().getNumResults() == 0)
     return phase.emitOpError() << "has a condition without an end";
+  if (condition.getUnit() < 1)
+    return phase.emitOpError() << "has a condition by " << condition.getUnit()
+                               << ", expected at least 1";
   if (phase.hasEntries() || phase.getAhead())
     return phase.emitOpError()
            << "has a condition and "
            << (phase.getAhead() ? "is ahead" : "entries of tables");
-  if (!llvm::all_of(phase.getBody().front(), llvm::IsaPred<CallOp>))
+  if (!llvm::all_of(phase.getBody().front(),
+                    [](Operation &op) { return isa<CallOp>(op); }))
     return phase.emitOpError() << "has a condition, which is for calls only";
   bool isRead = false;
   for (AccessAttr access : phase.getAccessAttrs()) {

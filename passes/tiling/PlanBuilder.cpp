@@ -81,7 +81,7 @@ SmallVector<AffineExpr> PhaseBuilder::entries(const View &table,
 }
 
 void PhaseBuilder::runsWhen(const View &table, AffineExpr low, int64_t count,
-                            int64_t last) {
+                            int64_t last, int64_t unit) {
   event::PhaseOp op = phase;
   AffineExpr high = low + count;
   auto ofTask = [&](ArrayRef<AffineExpr> places) {
@@ -90,7 +90,7 @@ void PhaseBuilder::runsWhen(const View &table, AffineExpr low, int64_t count,
   };
   phase.setConditionAttr(event::ConditionAttr::get(
       plan.context(), FlatSymbolRefAttr::get(table.buffer), ofTask({low}),
-      ofTask({high, constant(last)})));
+      ofTask({high, constant(last)}), unit));
   reads(table, {{low}, {high + 1}});
 }
 

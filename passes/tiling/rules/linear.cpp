@@ -171,7 +171,8 @@ LogicalResult tasks::tileLinear(model::LinearOp op, Operation *made,
   if (isPartial)
     phase.runsWhen(tiler.batch->wantedPanels(),
                    phase.coordinate(1) * (tiles.width / kPanel),
-                   tiles.width / kPanel, ceilDiv(tiles.columns, kPanel));
+                   tiles.width / kPanel, ceilDiv(tiles.columns, kPanel),
+                   kPanel);
   phase.writes(out, box, {.may = isPartial});
   task.out = phase.address(out, box);
   task.outStride = phase.stride(out, 0);
