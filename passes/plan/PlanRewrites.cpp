@@ -132,7 +132,7 @@ static void shiftCoordinate(PhaseOp phase, unsigned dimension, int64_t offset) {
   if (std::optional<ConditionAttr> condition = phase.getCondition())
     phase.setConditionAttr(ConditionAttr::get(
         phase.getContext(), condition->getBuffer(), shift(condition->getLow()),
-        shift(condition->getHigh())));
+        shift(condition->getHigh()), condition->getUnit()));
   for (auto call : phase.getBody().getOps<CallOp>()) {
     SmallVector<Attribute> operands;
     for (Attribute operand : call.getOperands_()) {

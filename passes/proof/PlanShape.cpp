@@ -211,6 +211,48 @@ LogicalResult PlanVerifier::verifyCondition(PhaseOp phase,
                              Relation(place))))
       return failure();
   }
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (access.getWrite() && failed(verifyUnits(phase, condition, access)))
+      return failure();
+  return success();
+}
+
+/// What a task writes lies between the units at its condition's places: where
+/// one of them is wanted, the task has work.
+LogicalResult PlanVerifier::verifyUnits(PhaseOp phase, ConditionAttr condition,
+                                        AccessAttr write) {
+  unsigned rank = phase.getRank(), last = write.getLow().getNumResults() - 1;
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  AffineExpr extent =
+      plan.lookUpBuffer(write.getBuffer()).getExtents().getResult(last);
+  SmallVector<AffineExpr> bounds = {condition.getLow().getResult(0)};
+  llvm::append_range(bounds, condition.getHigh().getResults());
+  for (auto [i, bound] : llvm::enumerate(bounds)) {
+    Conjunction outside(rank, 1);
+    requireSymbols(outside, program);
+    if (!requireInside(outside, phase.getGrid(), task))
+      return failure();
+    Row index = outside.variable(outside.rangeColumn());
+    outside.atLeast(index, {});
+    outside.atLeast(index,
+                    *outside.flatten(write.getLow().getResult(last), task));
+    outside.less(index,
+                 *outside.flatten(write.getHigh().getResult(last), task));
+    outside.less(index, *outside.flatten(extent, {}));
+    Row unit = *outside.flatten(bound * condition.getUnit(), task);
+    if (i == 0)
+      outside.less(index, unit);
+    else
+      outside.atLeast(index, unit);
+    if (auto point = sampleOf(outside))
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' writes index "
+             << point->range[0] << " in the last dimension of "
+             << write.getBuffer()
+             << ", of whose unit its condition says nothing; for example "
+             << taskName(phase, point->domain) << " with "
+             << symbolNames(point->symbols);
+  }
   return success();
 }
 

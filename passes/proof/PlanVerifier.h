@@ -109,6 +109,8 @@ private:
   mlir::LogicalResult verifyEntry(PhaseOp phase, event::AddressAttr entry);
   mlir::LogicalResult verifyCondition(PhaseOp phase,
                                       event::ConditionAttr condition);
+  mlir::LogicalResult verifyUnits(PhaseOp phase, event::ConditionAttr condition,
+                                  event::AccessAttr write);
   mlir::LogicalResult verifyElement(PhaseOp phase, llvm::StringRef what,
                                     mlir::FlatSymbolRefAttr table,
                                     const Relation &places);

@@ -12,7 +12,7 @@
 // CHECK-SAME: the table @wanted_panels holds 0 to 8
 // CHECK: event.buffer @wanted_panels persistent : i32 extents {{.*}} capacity [8] strides [1]
 // CHECK-SAME: role = "input"
-// CHECK: event.phase "linear" grid {{.*}} capacity [1, 4] when <@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 2) below (d0, d1)[s0, s1, s2] -> (d1 * 2 + 2, 7)>
+// CHECK: event.phase "linear" grid {{.*}} capacity [1, 4] when <@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 2) below (d0, d1)[s0, s1, s2] -> (d1 * 2 + 2, 7) by 16>
 // CHECK-SAME: #event.access<read @wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 2) to (d0, d1)[s0, s1, s2] -> (d1 * 2 + 3)>
 // CHECK-SAME: #event.access<may write @linear
 // CHECK: event.phase "sample"
