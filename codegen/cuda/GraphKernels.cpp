@@ -37,19 +37,7 @@ static void emitRing(PhaseEmitter &phase, const KernelParts &parts) {
      << "  BatonWorker worker;\n"
         "  int64_t rows, past, outputs, iteration;\n"
         "  BatonTiles tiles;\n";
-  if (phase.hasCondition()) {
-    os << "  bool all_work;\n\n"
-          "  __device__ bool next("
-       << phase.panelsType()
-       << " &panels) {\n"
-          "    for (panels.count = 0; tiles.first < tiles.last && "
-          "panels.count == 0;) {\n"
-          "      const int64_t tile = tiles.first;\n"
-          "      tiles.first += tiles.stride;\n";
-    phase.emitStreamPanels("      ");
-    os << "    }\n"
-          "    return panels.count > 0;\n";
-  } else if (!phase.streamsSegments()) {
+  if (!phase.streamsSegments()) {
     os << "\n"
           "  __device__ bool next("
        << phase.panelsType()
@@ -149,11 +137,10 @@ static void emitKernel(PhaseEmitter &phase, const std::string &name,
   phase.emitShare();
   if (memory.hasRing)
     os << formatv("  Weights_{0} weights = {{worker, rows, past, outputs, "
-                  "iteration, tiles{2}};\n"
+                  "iteration, tiles};\n"
                   "  {1} ring(shared, &weights);\n",
                   phase.number(),
-                  phase.ringType("Weights_" + std::to_string(phase.number())),
-                  phase.hasCondition() ? ", all_work" : "");
+                  phase.ringType("Weights_" + std::to_string(phase.number())));
   const bool beginsEarly = memory.hasRing && !phase.streamsSegments();
   if (beginsEarly)
     os << (mostRows == 1 ? "  " : "  if (rows == 1)\n    ")

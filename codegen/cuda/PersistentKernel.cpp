@@ -147,9 +147,6 @@ static void emitRing(const KernelParts &parts) {
       streams.push_back(phase.get());
   const bool hasSegments = any_of(
       streams, [](PhaseEmitter *stream) { return stream->streamsSegments(); });
-  const bool hasConditions = any_of(
-      streams, [](PhaseEmitter *stream) { return stream->hasCondition(); });
-  const bool skips = hasSegments || hasConditions;
   const StringRef panels = streams.front()->panelsType();
   os << "\n// The weights that this worker's tasks read in a step of one row, "
         "in "
@@ -179,9 +176,6 @@ static void emitRing(const KernelParts &parts) {
                "    return true;\n"
                "  }\n\n"
              : "\n")
-     << (hasConditions ? "  /// Whether all tasks of the phase have work.\n"
-                         "  bool all_work = true;\n\n"
-                       : "")
      << "  __device__ bool next(" << panels
      << " &next) {\n"
         "    next = behind();\n"
@@ -192,10 +186,10 @@ static void emitRing(const KernelParts &parts) {
         "  __device__ __noinline__ "
      << panels << " behind() {\n"
      << "    " << panels << " panels = {};\n"
-     << (skips ? "    // Of tasks without work there are none.\n"
-                 "    do {\n"
-               : "");
-  const std::string indent(skips ? 6 : 4, ' '), deeper = indent + "  ";
+     << (hasSegments ? "    // Of experts without rows there are none.\n"
+                       "    do {\n"
+                     : "");
+  const std::string indent(hasSegments ? 6 : 4, ' '), deeper = indent + "  ";
   os << indent << "while (tiles.first >= tiles.last)\n"
      << indent << "  if (!enter())\n"
      << indent << "    return panels;\n"
@@ -217,9 +211,8 @@ static void emitRing(const KernelParts &parts) {
     os << "      if (!again) {\n"
           "        row = 0;\n"
           "        tiles.first += tiles.stride;\n"
-          "      }\n";
-  if (skips)
-    os << "    } while (panels.count == 0);\n";
+          "      }\n"
+          "    } while (panels.count == 0);\n";
   os << "    return panels;\n"
         "  }\n\n";
   emitEnter(streams, os);

@@ -64,7 +64,9 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
   overlapped = options.overlapsExchanges &&
                !phase.getBody().getOps<ExchangeOp>().empty();
-  bool hasRing = options.ringStages > 0 && options.firstRows == 1;
+  // The ring's source knows of no tasks without work.
+  bool hasRing =
+      options.ringStages > 0 && options.firstRows == 1 && !hasCondition();
   // Tuned bodies look at weights before a task's waits, or leave the task and
   // come back. Entries are known behind the waits, and to nobody who has come
   // back, so that of such tasks a lone linear may leave; tables are checked in
@@ -339,20 +341,18 @@ std::string PhaseEmitter::allWork() {
   return table + "[" + last + "] - " + table + "[0] == " + last;
 }
 
-/// Says whether the tile's task has work.
-void PhaseEmitter::emitWorks(StringRef indent, StringRef table) {
+/// Says whether the tile's task has work, where not all may have some.
+void PhaseEmitter::emitWorks(StringRef indent) {
+  if (!hasCondition())
+    return;
   ConditionAttr condition = *phase.getCondition();
+  const std::string table = base(condition.getBuffer().getAttr());
   std::string end;
   for (const std::string &place : spell(condition.getHigh()))
     end = end.empty() ? place : "baton_min(" + end + ", " + place + ")";
   os << indent << "const bool works = all_work || " << table << "["
      << spell(condition.getLow().getResult(0)) << "] < " << table << "[" << end
      << "];\n";
-}
-
-void PhaseEmitter::emitWorks(StringRef indent) {
-  if (hasCondition())
-    emitWorks(indent, base(phase.getCondition()->getBuffer().getAttr()));
 }
 
 bool PhaseEmitter::hasInvariant() {
@@ -873,8 +873,6 @@ void PhaseEmitter::emitProductSides() {
 void PhaseEmitter::emitStreamTiles(StringRef indent) {
   emitExtents(indent);
   os << indent << "tiles = " << share() << ";\n";
-  if (hasCondition())
-    os << indent << "all_work = " << allWork() << ";\n";
 }
 
 void PhaseEmitter::emitStreamPanels(StringRef indent) {
@@ -897,12 +895,6 @@ void PhaseEmitter::emitStreamPanels(StringRef indent) {
        << indent << "again = has_work && ++row < " << operand(product.rows)
        << ";\n"
        << indent << "if (has_work)\n"
-       << "  ";
-  }
-  if (hasCondition()) {
-    mlir::StringAttr table = phase.getCondition()->getBuffer().getAttr();
-    emitWorks(indent, "(" + storage(layout.buffers.find(table)->second) + ")");
-    os << indent << "if (works)\n"
        << "  ";
   }
   os << indent << "panels = {" << weight(panels) << ", baton_ceil_div("

@@ -54,8 +54,6 @@ public:
   /// Whether only the step's own tables say which of them: those that its
   /// entries are of.
   bool streamsSegments() const { return bool(streaming) && hasEntries; }
-  /// Whether only some of its tasks may have work, as a table of the step says.
-  bool hasCondition();
   /// The number of that table.
   int64_t segmentTable();
   /// Bytes of shared memory for bodies that take it.
@@ -99,11 +97,10 @@ public:
 
   // In the ring's source.
 
-  /// Sets `tiles` to the worker's, and `all_work`.
+  /// Sets `tiles` to the worker's.
   void emitStreamTiles(llvm::StringRef indent);
-  /// Sets `panels` to those that the task of `tile` reads, if it has work; of
-  /// segments, if it has rows, and `again` if the ring wants them for one more
-  /// row.
+  /// Sets `panels` to those that the task of `tile` reads; of segments, if it
+  /// has rows, and `again` if the ring wants them for one more row.
   void emitStreamPanels(llvm::StringRef indent);
 
 private:
@@ -128,8 +125,9 @@ private:
   void emitEntries();
   std::string hasWork();
   std::string allWork();
+  /// Whether only some of its tasks may have work, as a table of the step says.
+  bool hasCondition();
   void emitWorks(llvm::StringRef indent);
-  void emitWorks(llvm::StringRef indent, llvm::StringRef table);
   llvm::StringRef isTraced();
   void emitStreamCall(event::CallOp call);
   void emitTableChecks(bool withEvents);
