@@ -68,7 +68,6 @@ struct BatchDriver::Sequence {
     return (is_scored() ? tokens.size() : to_score) - 1;
   }
   bool is_scored() const { return to_score == scores_end; }
-  bool compares() const { return job.request.compares(); }
   /// Pages whose contents another text may have computed: of one whose hidden
   /// states are all wanted, none.
   uint64_t full_pages() const {
@@ -91,7 +90,7 @@ struct BatchDriver::Sequence {
   /// The prompt and what is generated.
   std::vector<int32_t> tokens;
   std::vector<TokenLogprob> logprobs;
-  const bool is_only_scored;
+  const bool is_only_scored, compares;
   const std::optional<Pooling> pooling;
   /// The next token to score, and where these end: nowhere but in the request's
   /// first sequence there are any.
@@ -165,11 +164,12 @@ struct BatchDriver::Job {
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
     : job(job), index(index), is_only_scored(job.request.is_only_scored()),
+      compares(job.request.compares()),
       pooling(job.request.pooling), vocabulary(driver.shape.vocabulary) {
   if (job.max_new_tokens > 0)
     changes = LogitChanges(job.request.sampling, job.request.prompt,
                            job.prompt_size + job.max_new_tokens);
-  if (compares()) {
+  if (compares) {
     changes = LogitChanges(job.request.choices);
     job.compared.reserve(job.request.choices.size());
   }
@@ -481,7 +481,7 @@ void BatchDriver::take_draws(Sequence &sequence,
     if (token < 0 || static_cast<uint64_t>(token) >= shape.vocabulary ||
         (scores && token != sequence.tokens[position]))
       throw std::logic_error("a step has drawn token " + std::to_string(token));
-    if (!scores && sequence.compares())
+    if (!scores && sequence.compares)
       return take_choices(sequence, draw);
     if (!scores) {
       // The sequence may be gone behind its last token.
@@ -1081,7 +1081,7 @@ BatonSampling BatchDriver::sampling_of(Sequence &sequence,
     score.likely = request.score_likely;
     return score;
   }
-  if (sequence.compares()) {
+  if (sequence.compares) {
     BatonSampling listed = {};
     listed.changes = static_cast<uint32_t>(sequence.changes.all().size());
     listed.line = sequence.line;

@@ -90,7 +90,7 @@ TEST_F(ScoreFileTest, ChoicesOfOneLineAreAsFewRequestsAsTakeThem) {
                                  .dump());
     ASSERT_EQ(requests.size(), 2u);
     Tokens all = requests[0].choices;
-    EXPECT_EQ(all.size(), most_choices);
+    EXPECT_EQ(all.size(), std::min(most_choices, format.shape.max_changes));
     all.insert(all.end(), requests[1].choices.begin(),
                requests[1].choices.end());
     EXPECT_EQ(all, many);
