@@ -317,7 +317,7 @@ model.program @p max_seq 64 batch 1 {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
   %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  // expected-error @below {{the result has shape [outputs], expected [outputs, 42]}}
+  // expected-error @below {{the result has shape [outputs], expected [outputs, 298]}}
   %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x i32>
 }

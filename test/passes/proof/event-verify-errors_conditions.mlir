@@ -56,7 +56,7 @@ event.program @sampled max_rows 8 max_seq 8 max_outputs 8 attributes {event.batc
       accesses [#event.access<read @x, (c)[r, p, o] -> (r - o, 0) to (c)[r, p, o] -> (r, 8)>,
                 #event.access<read @wanted_panels, (c)[r, p, o] -> (c * 2) to (c)[r, p, o] -> (c * 2 + 3)>,
                 #event.access<may write @l, (c)[r, p, o] -> (0, c * 8) to (c)[r, p, o] -> (o, c * 8 + 8)>] {}
-    // expected-error @below {{phase 'sample' reads @l(0, 0), which no task before it writes}}
+    // expected-error @below {{phase 'sample' reads @l(7, 0), which no task before it writes}}
     event.phase "sample" grid affine_map<()[r, p, o] -> (o)> capacity [8]
       accesses [#event.access<read @l, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] -> (m + 1, 19)>,
                 #event.access<write @draws, (m)[r, p, o] -> (m) to (m)[r, p, o] -> (m + 1)>] {}
@@ -86,7 +86,7 @@ event.program @unstated max_rows 8 max_seq 8 max_outputs 8 attributes {event.bat
   event.segment "all" repeat 1 {
     event.phase "embed" grid affine_map<()[r, p, o] -> (r)> capacity [8]
       accesses [#event.access<write @x, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] -> (m + 1, 8)>] {}
-    // expected-error @below {{phase 'head' has a condition of @wanted_panels(2), of which it states no read}}
+    // expected-error @below {{phase 'head' has a condition of @wanted_panels(4), of which it states no read}}
     event.phase "head" grid affine_map<()[r, p, o] -> (3)> capacity [3]
       when <@wanted_panels, (c)[r, p, o] -> (c * 2) below (c)[r, p, o] -> (c * 2 + 2, 5) by 4>
       accesses [#event.access<read @x, (c)[r, p, o] -> (r - o, 0) to (c)[r, p, o] -> (r, 8)>,
@@ -194,7 +194,7 @@ event.program @early max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch 
   event.segment "all" repeat 1 {
     event.phase "embed" grid affine_map<()[r, p, o] -> (r)> capacity [8]
       accesses [#event.access<write @x, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] -> (m + 1, 8)>] {}
-    // expected-error @below {{phase 'head' writes index 4 in the last dimension of @l, of whose unit its condition says nothing; for example head(0)}}
+    // expected-error @below {{phase 'head' writes index 7 in the last dimension of @l, of whose unit its condition says nothing; for example head(0)}}
     event.phase "head" grid affine_map<()[r, p, o] -> (3)> capacity [3]
       when <@wanted_panels, (c)[r, p, o] -> (c * 2) below (c)[r, p, o] -> (c * 2 + 1, 5) by 4>
       accesses [#event.access<read @x, (c)[r, p, o] -> (r - o, 0) to (c)[r, p, o] -> (r, 8)>,
@@ -229,7 +229,7 @@ event.program @late max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch =
   event.segment "all" repeat 1 {
     event.phase "embed" grid affine_map<()[r, p, o] -> (r)> capacity [8]
       accesses [#event.access<write @x, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] -> (m + 1, 8)>] {}
-    // expected-error @below {{phase 'head' writes index 0 in the last dimension of @l, of whose unit its condition says nothing; for example head(0)}}
+    // expected-error @below {{phase 'head' writes index 16 in the last dimension of @l, of whose unit its condition says nothing; for example head(2)}}
     event.phase "head" grid affine_map<()[r, p, o] -> (3)> capacity [3]
       when <@wanted_panels, (c)[r, p, o] -> (c * 2 + 1) below (c)[r, p, o] -> (c * 2 + 2, 5) by 4>
       accesses [#event.access<read @x, (c)[r, p, o] -> (r - o, 0) to (c)[r, p, o] -> (r, 8)>,
@@ -264,7 +264,7 @@ event.program @wide max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch =
   event.segment "all" repeat 1 {
     event.phase "embed" grid affine_map<()[r, p, o] -> (r)> capacity [8]
       accesses [#event.access<write @x, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] -> (m + 1, 8)>] {}
-    // expected-error @below {{phase 'head' writes index 6 in the last dimension of @l, of whose unit its condition says nothing}}
+    // expected-error @below {{phase 'head' writes index 18 in the last dimension of @l, of whose unit its condition says nothing}}
     event.phase "head" grid affine_map<()[r, p, o] -> (3)> capacity [3]
       when <@wanted_panels, (c)[r, p, o] -> (c * 2) below (c)[r, p, o] -> (c * 2 + 2, 5) by 3>
       accesses [#event.access<read @x, (c)[r, p, o] -> (r - o, 0) to (c)[r, p, o] -> (r, 8)>,
