@@ -164,8 +164,8 @@ struct BatchDriver::Job {
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
     : job(job), index(index), is_only_scored(job.request.is_only_scored()),
-      compares(job.request.compares()),
-      pooling(job.request.pooling), vocabulary(driver.shape.vocabulary) {
+      compares(job.request.compares()), pooling(job.request.pooling),
+      vocabulary(driver.shape.vocabulary) {
   if (job.max_new_tokens > 0)
     changes = LogitChanges(job.request.sampling, job.request.prompt,
                            job.prompt_size + job.max_new_tokens);

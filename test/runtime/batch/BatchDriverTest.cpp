@@ -574,8 +574,9 @@ TEST(BatchDriver, ChoicesArePreemptedBesideOthers) {
     if (i % 3 == 0)
       requests.push_back(make_request(id, std::move(prompt), 90));
     else
-      requests.push_back(make_choices(
-          id, std::move(prompt), random_tokens(random, 1 + 20 * i), i % 3 == 1));
+      requests.push_back(make_choices(id, std::move(prompt),
+                                      random_tokens(random, 1 + 20 * i),
+                                      i % 3 == 1));
   }
   batch.run(requests);
   EXPECT_GT(batch.driver->counts().preemptions, 0u);

@@ -83,11 +83,9 @@ TEST_F(ScoreFileTest, ChoicesOfOneLineAreAsFewRequestsAsTakeThem) {
   for (size_t i = 0; i < many.size(); ++i)
     many[i] = static_cast<int32_t>(i * 7 % 256);
   for (bool only : {false, true}) {
-    auto requests = read_all(Json{{"id", "a"},
-                                  {"tokens", {1, 2}},
-                                  {"choices", many},
-                                  {"only", only}}
-                                 .dump());
+    auto requests = read_all(
+        Json{{"id", "a"}, {"tokens", {1, 2}}, {"choices", many}, {"only", only}}
+            .dump());
     ASSERT_EQ(requests.size(), 2u);
     Tokens all = requests[0].choices;
     EXPECT_EQ(all.size(), std::min(most_choices, format.shape.max_changes));
@@ -325,8 +323,7 @@ TEST_F(ScoreFileTest, EveryLineHasAResultInOrder) {
   EXPECT_NEAR(double(two[0]["probability"]) + double(two[1]["probability"]), 1,
               1e-12);
   EXPECT_NEAR(double(two[0]["probability"]) / double(two[1]["probability"]),
-              double(three[2]["probability"]) /
-                  double(three[0]["probability"]),
+              double(three[2]["probability"]) / double(three[0]["probability"]),
               1e-5);
   const bool first = two[0]["logit"] > two[1]["logit"];
   EXPECT_EQ(two[0]["greedy"], first);

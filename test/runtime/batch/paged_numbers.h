@@ -93,8 +93,8 @@ inline std::vector<TokenLogprob> score_alone(const BatchRequest &request,
   return scores;
 }
 
-/// Tokens compared behind the prompt, computed by themselves: the numbers of the
-/// choices, and which token is the most likely one.
+/// Tokens compared behind the prompt, computed by themselves: the numbers of
+/// the choices, and which token is the most likely one.
 inline std::pair<std::vector<float>, int32_t>
 compare_alone(const BatchRequest &request, const BatchCapacities &shape) {
   std::vector<float> logits(shape.vocabulary);

@@ -100,8 +100,7 @@ struct SampleProblem {
     Buffer workspace(rows, 2 * logits.width);
     std::vector<float> scratch(BATON_SAMPLE_SCRATCH_BYTES / 4);
     body(draws.data(), words + gap, draws.data() + drawn, words + gap,
-         workspace.data(), workspace.stride,
-         logits.data(), logits.stride,
+         workspace.data(), workspace.stride, logits.data(), logits.stride,
          reinterpret_cast<const int32_t *>(sampling.data()),
          sizeof(BatonSampling) / 4,
          reinterpret_cast<const int32_t *>(changes.data()),
