@@ -325,14 +325,13 @@ void PhaseEmitter::emitExtents(StringRef indent) {
 void PhaseEmitter::emitShare() {
   emitExtents("  ");
   os << "  const BatonTiles tiles = " << share() << ";\n";
-  if (hasCondition())
-    os << "  const bool all_work = " << allWork() << ";\n";
 }
 
 bool PhaseEmitter::hasCondition() { return phase.getCondition().has_value(); }
 
 /// Whether the condition's running count grows at each place. It lies in the
-/// host's memory: that is looked at once, and most steps need no more.
+/// host's memory: that is looked at once in a phase, and most steps need no
+/// more.
 std::string PhaseEmitter::allWork() {
   mlir::StringAttr symbol = phase.getCondition()->getBuffer().getAttr();
   BufferOp op = layout.buffers.find(symbol)->second;
@@ -517,6 +516,8 @@ void PhaseEmitter::emitTiles(bool withEvents) {
     os << "  int64_t waited = -1;\n";
   if (withEvents && notifiesOnce())
     os << "  uint32_t finished = 0;\n";
+  if (hasCondition())
+    os << "  const bool all_work = " << allWork() << ";\n";
   os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
         "tiles.stride) {\n";
   if (asksAgain())
@@ -553,8 +554,11 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
                                       const KernelBodies &kernelBodies) {
   os << "  int32_t part = place.part;\n"
         "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
-        "  int64_t previous = place.previous;\n"
-        "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
+        "  int64_t previous = place.previous;\n";
+  if (hasCondition())
+    os << "  const bool all_work = place.begins() ? " << allWork()
+       << " : place.all_work;\n";
+  os << "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
   emitCoordinates("    ");
   emitWorks("    ");
   if (hasInvariant())
@@ -617,6 +621,8 @@ void PhaseEmitter::emitFirstPrefetch() {
   os << "  if (tiles.first < tiles.last) {\n"
         "    const int64_t tile = tiles.first;\n";
   emitCoordinates("    ");
+  if (hasCondition())
+    os << "    const bool all_work = " << allWork() << ";\n";
   emitWorks("    ");
   emitPrefetches("    ");
   os << "  }\n";
@@ -827,7 +833,8 @@ void PhaseEmitter::emitHandOvers(CallOp call, int &part,
       os << "      if (baton_asks_for_columns(calls.body_" << number
          << ")) {\n";
     os << "      place = {" << number << ", " << rank << ", " << ++part
-       << ", iteration, tile, previous};\n"
+       << ", iteration, tile, previous" << (hasCondition() ? ", all_work" : "")
+       << "};\n"
           "      return false;\n"
           "    }\n"
        << (bodies.size() > 1 ? "    }\n" : "")

@@ -79,8 +79,7 @@ public:
 
   /// Pointers that all tiles share, unless tasks ask for them again.
   void emitPointers();
-  /// The grid's extents, the worker's tiles, and, where there is a condition,
-  /// whether all of them have work.
+  /// The grid's extents, and the worker's tiles.
   void emitShare();
   /// A loop over the tiles. With events, tasks wait and notify; without, the
   /// first one's weights have been prefetched.

@@ -153,6 +153,8 @@ struct BatonPlace {
   int64_t iteration = 0, tile = -1;
   /// As the phase's loop has it.
   int64_t previous = -1;
+  /// Of a phase with a condition: whether all of its tasks have work.
+  bool all_work = true;
 
   static constexpr int32_t ended = -1, failed = -2;
 

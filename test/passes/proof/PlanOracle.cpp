@@ -354,6 +354,14 @@ static std::optional<Point> draw(std::mt19937 &random, TableProperty property,
   return values;
 }
 
+/// Whether the buffer is a running count that tells which tasks have work.
+static bool isCount(ProgramOp program, llvm::StringRef buffer) {
+  return llvm::any_of(phasesOf(program), [&](PhaseOp phase) {
+    auto condition = phase.getCondition();
+    return condition && condition->getBuffer().getValue() == buffer;
+  });
+}
+
 std::optional<Fault> StepInstance::drawTables() {
   for (auto op : program.getBody().getOps<TableOp>()) {
     Table &table = tables[op.getBuffer()];
@@ -405,14 +413,6 @@ std::optional<Fault> StepInstance::addEntries(Task &task) {
     task.place.push_back(values[at]);
   }
   return std::nullopt;
-}
-
-/// Whether the buffer is a running count that tells which tasks have work.
-static bool isCount(ProgramOp program, llvm::StringRef buffer) {
-  return llvm::any_of(phasesOf(program), [&](PhaseOp phase) {
-    auto condition = phase.getCondition();
-    return condition && condition->getBuffer().getValue() == buffer;
-  });
 }
 
 /// A task that has no work writes nothing of a unit that is wanted.
