@@ -8,7 +8,7 @@ a trace shows. To the last digit they are the same for other
 workers, chunks, pages, numbers of rows with logits, without the cache of prefixes, and as `prompt_logprobs` of
 `batch`. A common context is computed once. A run that was torn off goes on. With a tokenizer, texts have the
 tokens of both together. With --device the same is held for CUDA, emulated, and results are those of the CPU.
-With --mesh both programs have ranks. What does not go together is refused by name.
+With --products linears of a device are on tensor cores. With --mesh both programs have ranks. What does not go together is refused by name.
 """
 
 import argparse
@@ -189,6 +189,22 @@ def check_left_out(scoring, vocabulary, path, context, columns):
     print(f"{wanted} of {tiles} tasks compute logits, where only {len(chosen)} tokens are compared")
 
 
+def test_products(case, scoring, path):
+    """On tensor cores logits have bits of their own: those of choices are held against one another."""
+    requests = [{"id": str(rows), "tokens": case["tokens"][:rows], "choices": [0, 5, 40, 17]} for rows in (20, 9, 3)]
+    full, _ = scoring.run(requests)
+    only, summary = scoring.run([only_choices(request) for request in requests])
+    long, _ = scoring.run([as_continuations(request) for request in requests])
+    for all_of_it, few, scores in zip(full, only, long, strict=True):
+        for choice, alone, score in zip(all_of_it["scores"], few["scores"], scores["scores"], strict=True):
+            expect(choice["logprob"] == score["logprob"], f"{choice}, as a continuation {score}")
+            expect(abs(choice["probability"] - alone["probability"]) < 1e-6, f"{choice}, among choices {alone}")
+    expect(summary["left_out_panels"] > 0, f"{summary}")
+    vocabulary = json.loads(run([scoring.program.path, "info", "--json"]).stdout)["model"]["vocabulary"]
+    for rows, columns in (20, 128), (9, 16):
+        check_left_out(scoring, vocabulary, path, case["tokens"][:rows], columns)
+
+
 def check_greedy(one, scoring, context):
     """What `generate` comes to is greedy, and with another last token it is not."""
     best = one.generate(context, 6)["tokens"]
@@ -283,6 +299,9 @@ def test(arguments, scratch):
     mesh = [f"--mesh={arguments.mesh}"] if arguments.mesh else []
     capacities = [f"--max-batch={SEQUENCES}", f"--max-rows={ROWS}", f"--max-outputs={OUTPUTS}", *mesh]
     device = ["--batch-invariant", "--target=cuda:emulated"] if arguments.device else []
+    if arguments.products:
+        program = Program(arguments.batonc, arguments.folder, path("products"), *capacities, "--target=cuda:emulated")
+        return test_products(case, Scoring(program, path), path)
     one = Program(arguments.batonc, arguments.folder, path("one"), *mesh)
     scoring = Scoring(Program(arguments.batonc, arguments.folder, path("many"), *capacities, *device), path)
     info = json.loads(run([scoring.program.path, "info", "--json"]).stdout)
@@ -333,6 +352,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--device", action="store_true")
+    parser.add_argument("--products", action="store_true", help="CUDA, emulated, on tensor cores")
     parser.add_argument("--mesh", help="as of batonc")
     parser.add_argument("folder")
     arguments = parser.parse_args()
