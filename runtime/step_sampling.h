@@ -35,6 +35,14 @@ enum BatonWanted : uint16_t {
   /// Log-probabilities of a token that is given, and of the most likely ones,
   /// by logits as they are: neither bias, penalties nor masks change them.
   BATON_WANTED_SCORE = 3,
+  /// Log-probabilities of tokens that are listed, by logits as they are; what
+  /// is
+  /// drawn is the most likely one of all tokens.
+  BATON_WANTED_LISTED = 4,
+  /// Logits of tokens that are listed, as they are; what is drawn is the most
+  /// likely one of these, with its logit. No other logit is looked at, and none
+  /// need have been computed.
+  BATON_WANTED_LISTED_ONLY = 5,
 };
 
 struct BatonSampling {
@@ -54,7 +62,8 @@ struct BatonSampling {
   };
   /// Of the token that is drawn, in its sequence.
   uint64_t position;
-  /// Of logits that bias or penalties change: how many.
+  /// Of logits that bias or penalties change: how many. Where tokens are
+  /// listed, of these: 1 to BATON_MOST_LISTED.
   uint32_t changes;
   /// Which line of the step's changes has them.
   uint32_t line;
@@ -76,7 +85,8 @@ struct BatonSampling {
   uint32_t mask_made;
 };
 
-/// A token whose logit changes; a line has each once.
+/// A token whose logit changes; a line has each once. Or, where tokens are
+/// listed, one of them: counts and bias say nothing then.
 struct BatonChange {
   int32_t token;
   /// Twice as often as it was generated, and 1 more if it stands anywhere in
@@ -93,6 +103,8 @@ struct BatonLogprob {
 
 /// The most log-probabilities besides that of the token drawn.
 enum { BATON_MOST_LIKELY = 20 };
+/// The most tokens that are listed for a row.
+enum { BATON_MOST_LISTED = 256 };
 
 struct BatonDraw {
   /// Or what was given; BATON_NOT_FINITE or BATON_NOT_DRAWN.
@@ -100,6 +112,9 @@ struct BatonDraw {
   /// The most likely tokens first, of equal ones the lowest ids. Those that are
   /// not wanted have token BATON_NOT_DRAWN.
   BatonLogprob likely[BATON_MOST_LIKELY];
+  /// Log-probabilities or logits of tokens that are listed, in their order.
+  /// Those behind them, and of rows without, are whatever was there before.
+  float listed[BATON_MOST_LISTED];
 };
 
 /// Scratch of a block of threads that samples; a single thread needs none.

@@ -41,6 +41,9 @@ inline constexpr std::array<std::string_view, 7> batch_step_inputs = {
 /// And, where its rows have adapters, which ranks are those of each row's.
 inline constexpr std::array<std::string_view, 2> batch_adapter_inputs = {
     "adapter_places", "adapter_counts"};
+/// And, where steps may compute logits of some tokens alone, of which: how many
+/// panels of tokens before each one are wanted.
+inline constexpr std::string_view batch_step_wanted = "wanted_panels";
 /// What such a program makes for the runtime besides logits.
 inline constexpr std::string_view batch_step_draws = "draws";
 /// What the runtime makes while a step runs, for a phase of it.

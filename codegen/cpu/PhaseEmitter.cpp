@@ -6,6 +6,9 @@
 //       waits; calls; notification; if traced: trace;
 //     }
 //
+// Where there is a condition, tasks that have no work prefetch, call and trace
+// nothing.
+//
 // Under the address sanitizer calls stand between the declaration of what they
 // may touch and its end.
 //
@@ -90,6 +93,8 @@ private:
   // Tables.
   void emitEntries();
   Value *emitHasWork();
+  Value *emitCondition(ConditionAttr condition);
+  void emitIfWork(const Twine &name, llvm::function_ref<void()> body);
   void emitTableChecks();
 
   // Calls.
@@ -149,6 +154,8 @@ private:
   SmallVector<Value *> coordinates;
   /// True where an invariant call must run again.
   Value *changed = nullptr;
+  /// Whether the task has work, where there is a condition.
+  Value *works = nullptr;
 };
 
 } // namespace
@@ -224,7 +231,10 @@ Expected<Function *> PhaseEmitter::emit() {
                  coordinates.empty() ? builder.getInt64(0) : coordinates[0];
              changed = builder.CreateICmpNE(
                  leading, builder.CreateLoad(builder.getInt64Ty(), previous));
-             builder.CreateStore(leading, previous);
+             if (std::optional<ConditionAttr> condition = phase.getCondition())
+               works = emitCondition(*condition);
+             emitIfWork("first",
+                        [&] { builder.CreateStore(leading, previous); });
              emitTile(tile);
            });
   builder.CreateRetVoid();
@@ -246,7 +256,7 @@ void PhaseEmitter::emitTile(Value *tile) {
   for (WaitAttr attribute : phase.getWaitAttrs()) {
     WordBox box = emitBox(attribute);
     if (first)
-      emitPrefetches(box);
+      emitIfWork("prefetches", [&] { emitPrefetches(box); });
     first = false;
     emitWait(box);
   }
@@ -258,7 +268,7 @@ void PhaseEmitter::emitTile(Value *tile) {
   if (phase.hasEntries() && phase.getBody().getOps<ExchangeOp>().empty())
     emitIf(builder, "work", emitHasWork(), [&] { emitBody(); });
   else
-    emitBody();
+    emitIfWork("work", [&] { emitBody(); });
   emitTableChecks();
   if (isWatched)
     emitIf(builder, "end", isWatched, [&] {
@@ -267,7 +277,8 @@ void PhaseEmitter::emitTile(Value *tile) {
     });
   if (std::optional<NotifyAttr> attribute = phase.getNotify())
     emitNotification(*attribute);
-  emitIf(builder, "trace", isTraced, [&] {
+  Value *tells = works ? builder.CreateAnd(isTraced, works) : isTraced;
+  emitIf(builder, "trace", tells, [&] {
     Type *i64 = builder.getInt64Ty();
     Value *iteration = builder.CreateTrunc(function->getArg(kPhaseIteration),
                                            builder.getInt32Ty());
@@ -551,6 +562,30 @@ Value *PhaseEmitter::emitHasWork() {
     any = builder.CreateOr(any, all);
   }
   return any;
+}
+
+/// Whether a running count grows over what is the task's.
+Value *PhaseEmitter::emitCondition(ConditionAttr condition) {
+  BufferOp op = buffer(condition.getBuffer());
+  auto load = [&](Value *place) {
+    return builder.CreateLoad(
+        builder.getInt32Ty(),
+        builder.CreateInBoundsGEP(builder.getInt32Ty(), bufferBase(op), place));
+  };
+  SmallVector<Value *> ends =
+      emitAffine(builder, condition.getHigh(), operands());
+  Value *end = ends.front();
+  for (Value *other : drop_begin(ends))
+    end = builder.CreateBinaryIntrinsic(Intrinsic::smin, end, other);
+  Value *low = emitAffine(builder, condition.getLow(), operands()).front();
+  return builder.CreateICmpSLT(load(low), load(end), "works");
+}
+
+void PhaseEmitter::emitIfWork(const Twine &name,
+                              llvm::function_ref<void()> body) {
+  if (!works)
+    return body();
+  emitIf(builder, name.str(), works, body);
 }
 
 /// Tables that the task has written hold what the plan says of them.

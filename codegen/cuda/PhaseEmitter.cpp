@@ -64,7 +64,9 @@ PhaseEmitter::PhaseEmitter(PhaseOp phase, uint32_t rank,
   mostRows = mlir::cast<ProgramOp>(segment->getParentOp()).getMaxRows();
   overlapped = options.overlapsExchanges &&
                !phase.getBody().getOps<ExchangeOp>().empty();
-  bool hasRing = options.ringStages > 0 && options.firstRows == 1;
+  // The ring's source knows of no tasks without work.
+  bool hasRing =
+      options.ringStages > 0 && options.firstRows == 1 && !hasCondition();
   // Tuned bodies look at weights before a task's waits, or leave the task and
   // come back. Entries are known behind the waits, and to nobody who has come
   // back, so that of such tasks a lone linear may leave; tables are checked in
@@ -199,6 +201,8 @@ void PhaseEmitter::emitPointers(StringRef indent) {
     buffers.insert(advance.getLogitsAttr().getAttr());
   for (AddressAttr entry : phase.getEntryAttrs())
     buffers.insert(entry.getBuffer().getAttr());
+  if (std::optional<ConditionAttr> condition = phase.getCondition())
+    buffers.insert(condition->getBuffer().getAttr());
   for (TableOp table : phase.getWrittenTables())
     buffers.insert(table.getBufferAttr().getAttr());
   StringSet<> taken;
@@ -323,6 +327,33 @@ void PhaseEmitter::emitShare() {
   os << "  const BatonTiles tiles = " << share() << ";\n";
 }
 
+bool PhaseEmitter::hasCondition() { return phase.getCondition().has_value(); }
+
+/// Whether the condition's running count grows at each place. It lies in the
+/// host's memory: that is looked at once in a phase, and most steps need no
+/// more.
+std::string PhaseEmitter::allWork() {
+  mlir::StringAttr symbol = phase.getCondition()->getBuffer().getAttr();
+  BufferOp op = layout.buffers.find(symbol)->second;
+  const std::string table = "(" + storage(op) + ")",
+                    last = spell(op.getExtents().getResult(0)) + " - 1";
+  return table + "[" + last + "] - " + table + "[0] == " + last;
+}
+
+/// Says whether the tile's task has work, where not all may have some.
+void PhaseEmitter::emitWorks(StringRef indent) {
+  if (!hasCondition())
+    return;
+  ConditionAttr condition = *phase.getCondition();
+  const std::string table = base(condition.getBuffer().getAttr());
+  std::string end;
+  for (const std::string &place : spell(condition.getHigh()))
+    end = end.empty() ? place : "baton_min(" + end + ", " + place + ")";
+  os << indent << "const bool works = all_work || " << table << "["
+     << spell(condition.getLow().getResult(0)) << "] < " << table << "[" << end
+     << "];\n";
+}
+
 bool PhaseEmitter::hasInvariant() {
   return any_of(phase.getBody().getOps<CallOp>(),
                 [](CallOp call) { return call.getInvariant(); });
@@ -437,7 +468,7 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
   }
   std::optional<NotifyAttr> notify = phase.getNotify();
   if (!withEvents || !notify) {
-    os << "    worker.end_task(/*notified=*/false);\n";
+    os << "    worker.end_task(/*notified=*/false" << isTraced() << ");\n";
     return;
   }
   const auto &tensor = layout.events.find(notify->getEvent().getAttr())->second;
@@ -454,7 +485,7 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
   if (!notifiesOnce()) {
     os << "    worker.notify<" << scope(op.getScope()) << ">(" << word.text()
        << ");\n"
-       << "    worker.end_task(/*notified=*/true);\n";
+       << "    worker.end_task(/*notified=*/true" << isTraced() << ");\n";
     return;
   }
   bool areConstant =
@@ -469,7 +500,13 @@ void PhaseEmitter::emitTaskEnd(bool withEvents) {
      << scope(op.getScope()) << ">(" << word.text() << ", finished);\n"
      << "      finished = 0;\n"
         "    }\n"
-        "    worker.end_task(/*notified=*/notifies);\n";
+        "    worker.end_task(/*notified=*/notifies"
+     << isTraced() << ");\n";
+}
+
+/// Tasks that have no work are not in a trace.
+StringRef PhaseEmitter::isTraced() {
+  return hasCondition() ? ", /*traced=*/works" : "";
 }
 
 void PhaseEmitter::emitTiles(bool withEvents) {
@@ -479,11 +516,14 @@ void PhaseEmitter::emitTiles(bool withEvents) {
     os << "  int64_t waited = -1;\n";
   if (withEvents && notifiesOnce())
     os << "  uint32_t finished = 0;\n";
+  if (hasCondition())
+    os << "  const bool all_work = " << allWork() << ";\n";
   os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
         "tiles.stride) {\n";
   if (asksAgain())
     emitPointers("    ");
   emitCoordinates("    ");
+  emitWorks("    ");
   emitTaskBegin(withEvents);
   if (withEvents)
     emitReady();
@@ -495,12 +535,15 @@ void PhaseEmitter::emitTiles(bool withEvents) {
   if (hasInvariant()) {
     std::string coordinate = invariantCoordinate(phase);
     os << "    const bool changed = " << coordinate << " != previous;\n"
-       << "    previous = " << coordinate << ";\n";
+       << "    previous = " << (hasCondition() ? "!works ? previous : " : "")
+       << coordinate << ";\n";
   }
   if (phase.hasEntries())
     os << "    if (" << hasWork() << ") {\n";
+  if (hasCondition())
+    os << "    if (works) {\n";
   emitCalls();
-  if (phase.hasEntries())
+  if (phase.hasEntries() || hasCondition())
     os << "    }\n";
   emitTableChecks(withEvents);
   emitTaskEnd(withEvents);
@@ -511,9 +554,13 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
                                       const KernelBodies &kernelBodies) {
   os << "  int32_t part = place.part;\n"
         "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
-        "  int64_t previous = place.previous;\n"
-        "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
+        "  int64_t previous = place.previous;\n";
+  if (hasCondition())
+    os << "  const bool all_work = place.begins() ? " << allWork()
+       << " : place.all_work;\n";
+  os << "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
   emitCoordinates("    ");
+  emitWorks("    ");
   if (hasInvariant())
     os << "    const bool changed = " << invariantCoordinate(phase)
        << " != previous;\n";
@@ -531,15 +578,18 @@ void PhaseEmitter::emitTilesFromPlace(bool withEvents,
     if (auto advance = mlir::dyn_cast<AdvanceOp>(op))
       emitAdvance(advance);
     else if (matrix == matrices.end() ||
-             matrix->second.front().kernelsOwn.empty())
+             matrix->second.front().kernelsOwn.empty()) {
+      os << (hasCondition() ? "    if (works) {\n" : "");
       emitCall(call);
-    else
+      os << (hasCondition() ? "    }\n" : "");
+    } else
       emitHandOvers(call, part, kernelBodies);
   }
   emitTaskEnd(withEvents);
   os << "    }\n";
   if (hasInvariant())
-    os << "    previous = " << invariantCoordinate(phase) << ";\n";
+    os << "    previous = " << (hasCondition() ? "!works ? previous : " : "")
+       << invariantCoordinate(phase) << ";\n";
   os << "  }\n"
         "  place.end();\n";
 }
@@ -571,6 +621,9 @@ void PhaseEmitter::emitFirstPrefetch() {
   os << "  if (tiles.first < tiles.last) {\n"
         "    const int64_t tile = tiles.first;\n";
   emitCoordinates("    ");
+  if (hasCondition())
+    os << "    const bool all_work = " << allWork() << ";\n";
+  emitWorks("    ");
   emitPrefetches("    ");
   os << "  }\n";
 }
@@ -585,6 +638,8 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     for (mlir::Attribute operand : call.getOperands_())
       if (isPrefetched(operand))
         weights.insert(operand);
+  if (hasCondition())
+    os << indent << "if (works) {\n";
   for (mlir::Attribute operand : weights) {
     bool isStreamed = streaming && operand == panelsOf(streaming);
     if (isStreamed && mostRows == 1)
@@ -600,6 +655,8 @@ void PhaseEmitter::emitPrefetches(StringRef indent) {
     os << indent << "baton_prefetch(" << weight(mlir::cast<WeightAttr>(operand))
        << ", " << phase.getPrefetchBytes() << ");\n";
   }
+  if (hasCondition())
+    os << indent << "}\n";
 }
 
 void PhaseEmitter::emitWait(WaitAttr wait) {
@@ -758,6 +815,8 @@ void PhaseEmitter::emitHandOvers(CallOp call, int &part,
       os << "    {\n";
       emitEntries();
     }
+    if (hasCondition())
+      os << "    if (works) {\n";
     if (&body != bodies.begin()) {
       emitOtherCondition(call);
     } else {
@@ -774,11 +833,12 @@ void PhaseEmitter::emitHandOvers(CallOp call, int &part,
       os << "      if (baton_asks_for_columns(calls.body_" << number
          << ")) {\n";
     os << "      place = {" << number << ", " << rank << ", " << ++part
-       << ", iteration, tile, previous};\n"
+       << ", iteration, tile, previous" << (hasCondition() ? ", all_work" : "")
+       << "};\n"
           "      return false;\n"
           "    }\n"
        << (bodies.size() > 1 ? "    }\n" : "")
-       << (phase.hasEntries() ? "    }\n" : "")
+       << (phase.hasEntries() || hasCondition() ? "    }\n" : "")
        << "    [[fallthrough]];\n"
           "    case "
        << part << ":\n";

@@ -123,6 +123,11 @@ private:
   void emitReady();
   void emitEntries();
   std::string hasWork();
+  std::string allWork();
+  /// Whether only some of its tasks may have work, as a table of the step says.
+  bool hasCondition();
+  void emitWorks(llvm::StringRef indent);
+  llvm::StringRef isTraced();
   void emitStreamCall(event::CallOp call);
   void emitTableChecks(bool withEvents);
   /// Coordinates, and what precedes a task's calls.

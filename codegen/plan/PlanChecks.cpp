@@ -47,6 +47,9 @@ Error PhaseChecker::check() {
       !isTier(phase))
     return createStringError("phase '" + phase.getName() +
                              "' has accesses, and no call that makes them");
+  if (auto condition = phase.getCondition())
+    if (Error error = checkBuffer(buffer(condition->getBuffer())))
+      return error;
   for (AddressAttr entry : phase.getEntryAttrs()) {
     if (Error error = checkBuffer(buffer(entry.getBuffer())))
       return error;

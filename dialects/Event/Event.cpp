@@ -256,6 +256,24 @@ BATON_SYMBOL_AND_MAP(AddressAttr, getBuffer, getIndex)
 BATON_SYMBOL_AND_MAP(WeightAttr, getParameter, getOffset)
 #undef BATON_SYMBOL_AND_MAP
 
+Attribute ConditionAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr buffer;
+  AffineMap low, high;
+  int64_t unit;
+  if (parser.parseLess() || parseSymbol(parser, buffer) ||
+      parser.parseComma() || parser.parseAffineMap(low) ||
+      parser.parseKeyword("below") || parser.parseAffineMap(high) ||
+      parser.parseKeyword("by") || parser.parseInteger(unit) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), buffer, low, high, unit);
+}
+
+void ConditionAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getBuffer() << ", " << getLow() << " below " << getHigh()
+          << " by " << getUnit() << '>';
+}
+
 Attribute StrideAttr::parse(AsmParser &parser, Type) {
   FlatSymbolRefAttr buffer;
   SmallVector<int64_t> steps;

@@ -119,6 +119,24 @@ def Event_AddressAttr : Event_Attr<"Address", "address"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Event_ConditionAttr : Event_Attr<"Condition", "condition"> {
+  let summary = "what says which tasks have work";
+  let description = [{
+    ```mlir
+    #event.condition<@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 4) below (d0, d1)[s0, s1, s2] -> (d1 * 4 + 4, 9) by 16>
+    ```
+    A task makes its calls if the buffer's element at the first map's place is less
+    than the one at the least of the second map's places. Otherwise it only waits and
+    notifies. The buffer is a running count of units that are wanted: element i is how
+    many there are before unit i. A unit is so many indices (`by`) of the last dimension
+    of what the phase writes. So all tasks have work that write an index of a unit that
+    is wanted.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "::mlir::AffineMap":$low,
+                        "::mlir::AffineMap":$high, "int64_t":$unit);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Event_StrideAttr : Event_Attr<"Stride", "stride"> {
   let summary = "call operand: an i64, elements that so many steps along each dimension of a buffer move";
   let description = [{
@@ -651,6 +669,8 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - `separate` names coordinates of the grid
     - `prefetch` is not negative and at most 1 MiB
     - only an exchange in a segment that repeats is `ahead`, and all that it accesses is persistent
+    - a phase with a condition only makes calls, may write what it writes, has no entries, and is not ahead
+    - a condition names a table that no task writes, of which the phase states a read; its unit is at least 1
     - entries are elements of tables, of which the phase states a read
 
     `entries` are elements of tables that a task reads when its waits are over, by
@@ -658,6 +678,11 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     the coordinates; grids, waits and notifications do not. A task with entries
     all of whose written boxes are empty, before they are cut, makes no call; an
     exchange it makes all the same, as other ranks wait for it.
+
+    A phase runs `when` its condition holds, task by task (`#event.condition`). The
+    runtime has written the table before the step, so that a task knows before its
+    waits whether it has work. What tasks leave out nobody reads: who `may read` it
+    is told the same by the runtime.
 
     What is `ahead` is one iteration ahead: its task works on what the next
     iteration has of parameters and buffers with layers. In the last iteration,
@@ -677,10 +702,11 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
                        DefaultValuedAttr<Event_DistributionAttr, "::baton::event::Distribution::blocked">:$distribution,
                        OptionalAttr<DenseI64ArrayAttr>:$separate,
                        OptionalAttr<I64Attr>:$prefetch, UnitAttr:$ahead,
+                       OptionalAttr<Event_ConditionAttr>:$condition,
                        DefaultValuedAttr<ArrayAttr, "{}">:$entries);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $name `grid` $grid `capacity` $capacity (`entries` $entries^)? `accesses` $accesses (`waits` $waits^)?
+    $name `grid` $grid `capacity` $capacity (`entries` $entries^)? (`when` $condition^)? `accesses` $accesses (`waits` $waits^)?
     (`notifies` $notify^)? attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;

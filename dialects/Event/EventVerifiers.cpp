@@ -458,6 +458,53 @@ static LogicalResult verifyEntry(PhaseOp phase, Attribute attribute) {
   return success();
 }
 
+/// What says which of a phase's tasks have work.
+static LogicalResult verifyCondition(PhaseOp phase, ConditionAttr condition) {
+  FlatSymbolRefAttr buffer = condition.getBuffer();
+  auto program = phase->getParentOfType<ProgramOp>();
+  TableOp table = findTable(program, buffer);
+  if (!table)
+    return phase.emitOpError()
+           << "has a condition of " << buffer
+           << ", of which no event.table says what it holds";
+  for (PhaseOp other : phasesOf(program))
+    if (other.writesTable(table))
+      return phase.emitOpError()
+             << "has a condition of " << buffer << ", which phase '"
+             << other.getName()
+             << "' writes; what says which tasks have work is there before "
+                "the step";
+  if (failed(expectMap(phase, "a condition", condition.getLow(),
+                       phase.getRank(), 1)) ||
+      failed(expectMap(phase, "a condition", condition.getHigh(),
+                       phase.getRank(), condition.getHigh().getNumResults())))
+    return failure();
+  if (condition.getHigh().getNumResults() == 0)
+    return phase.emitOpError() << "has a condition without an end";
+  if (condition.getUnit() < 1)
+    return phase.emitOpError() << "has a condition by " << condition.getUnit()
+                               << ", expected at least 1";
+  if (phase.hasEntries() || phase.getAhead())
+    return phase.emitOpError()
+           << "has a condition and "
+           << (phase.getAhead() ? "is ahead" : "entries of tables");
+  if (!llvm::all_of(phase.getBody().front(),
+                    [](Operation &op) { return isa<CallOp>(op); }))
+    return phase.emitOpError() << "has a condition, which is for calls only";
+  bool isRead = false;
+  for (AccessAttr access : phase.getAccessAttrs()) {
+    isRead |= !access.getWrite() && access.getBuffer() == buffer;
+    if (access.getWrite() && !access.getMay())
+      return phase.emitOpError()
+             << "has a condition, so that it only may write "
+             << access.getBuffer();
+  }
+  if (!isRead)
+    return phase.emitOpError()
+           << "has a condition of " << buffer << ", but states no read of it";
+  return success();
+}
+
 LogicalResult PhaseOp::verify() {
   unsigned rank = getGrid().getNumResults();
   if (failed(expectMap(*this, "the grid", getGrid(), 0, rank)))
@@ -499,6 +546,9 @@ LogicalResult PhaseOp::verify() {
       return failure();
   }
   if (getAhead() && failed(verifyAhead(*this)))
+    return failure();
+  if (auto condition = getCondition();
+      condition && failed(verifyCondition(*this, *condition)))
     return failure();
   for (Attribute attribute : getWaits()) {
     auto wait = dyn_cast<WaitAttr>(attribute);

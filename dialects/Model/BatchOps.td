@@ -143,12 +143,14 @@ def Model_SampleOp : Model_PlainOp<"sample"> {
   let description = [{
     Row r of `sampling` says what is wanted of row r of the logits, as the words of a
     `BatonSampling` (runtime/step_sampling.h): bias and penalties, temperature, top-k,
-    top-p, min-p, seed and position, log-probabilities, or those of a token that is
-    given. `changes` has a line of `BatonChange`s, three words each, for each
-    sequence: the tokens whose logits bias and penalties change. Row r of the masks has
+    top-p, min-p, seed and position, log-probabilities, those of a token that is
+    given, or those of some that are listed. `changes` has a line of `BatonChange`s, three words each, for each
+    sequence: the tokens whose logits bias and penalties change, or that are listed. Row r of the masks has
     a bit for each token: where `sampling` says that the row has a mask, tokens whose
     bit is 0 are drawn as if their logits were infinitely negative. Row r of the result
     is a `BatonDraw`: the token, -1 where a logit is not finite, and log-probabilities.
+    Of a row that wants listed tokens only no other logit is read; where all rows with
+    logits do, a linear that makes them may leave out the others (`tile-tasks`).
     A row's draw depends on nothing but its logits, its row of `sampling`, the line of
     changes that this names, and its mask.
 
@@ -156,7 +158,7 @@ def Model_SampleOp : Model_PlainOp<"sample"> {
     - logits are `outputs x V x f32`
     - sampling is `outputs x 28 x i32`, changes a vector of i32
     - masks are made by `model.token_mask`, `outputs x W x i32` with W a 32nd of V, rounded up
-    - the result is `outputs x 42 x i32`
+    - the result is `outputs x 298 x i32`
     - the program is a batch
   }];
   let arguments = (ins Model_TensorType:$logits, Model_TensorType:$sampling,

@@ -24,7 +24,9 @@ constexpr int64_t kPagePositions = 64;
 
 /// Words of what model.sample reads of a row and of a change of a logit, and of
 /// what it makes of a row (runtime/step_sampling.h).
-constexpr int64_t kSamplingWords = 28, kChangeWords = 3, kDrawWords = 42;
+constexpr int64_t kSamplingWords = 28, kChangeWords = 3, kDrawWords = 298;
+/// Of the latter those before numbers of tokens that are listed.
+constexpr int64_t kDrawnWords = 42;
 /// Tokens with a bias that a sequence may have.
 constexpr int64_t kMostBiases = 1024;
 

@@ -96,7 +96,7 @@ private:
         builder.getArrayAttr({}), NotifyAttr(),
         DistributionAttr::get(context, Distribution::blocked),
         /*separate=*/DenseI64ArrayAttr(), /*prefetch=*/IntegerAttr(),
-        /*ahead=*/UnitAttr());
+        /*ahead=*/UnitAttr(), /*condition=*/ConditionAttr());
     phase.getBody().emplaceBlock();
     setTier(phase, tier);
   }

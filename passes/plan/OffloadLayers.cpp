@@ -116,7 +116,7 @@ void OffloadLayers::offload(SegmentOp stack, BufferOp arrival,
       builder.getArrayAttr({}), NotifyAttr(),
       DistributionAttr::get(context, Distribution::blocked),
       /*separate=*/DenseI64ArrayAttr(), /*prefetch=*/IntegerAttr(),
-      /*ahead=*/UnitAttr());
+      /*ahead=*/UnitAttr(), /*condition=*/ConditionAttr());
   phase.getBody().emplaceBlock();
   auto address = [&](BufferOp buffer) -> Attribute {
     return AddressAttr::get(context,

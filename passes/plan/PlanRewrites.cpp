@@ -129,6 +129,10 @@ static void shiftCoordinate(PhaseOp phase, unsigned dimension, int64_t offset) {
     accesses.push_back(
         access.withBox(shift(access.getLow()), shift(access.getHigh())));
   phase.setAccessesAttr(ArrayAttr::get(phase.getContext(), accesses));
+  if (std::optional<ConditionAttr> condition = phase.getCondition())
+    phase.setConditionAttr(ConditionAttr::get(
+        phase.getContext(), condition->getBuffer(), shift(condition->getLow()),
+        shift(condition->getHigh()), condition->getUnit()));
   for (auto call : phase.getBody().getOps<CallOp>()) {
     SmallVector<Attribute> operands;
     for (Attribute operand : call.getOperands_()) {
@@ -238,7 +242,7 @@ Expected<PhaseOp> tasks::mergePhases(RewriterBase &rewriter,
       return fail("it is where ranks exchange tensors");
     if (isTier(phase))
       return fail("it is where memory is fetched or released");
-    if (phase.hasEntries())
+    if (phase.hasEntries() || phase.getCondition())
       return fail("its tiles depend on tables");
     if (i == 0)
       continue;

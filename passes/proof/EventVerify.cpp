@@ -53,9 +53,10 @@ struct EventVerify : public baton::tasks::impl::EventVerifyBase<EventVerify> {
 std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   bool mayTouch = false, isConditional = false, exchangesRows = false,
        hasShortParts = false, movesRows = false, hasLibraryBodies = false,
-       hasOthers = false;
+       hasOthers = false, leavesOut = false;
   for (PhaseOp phase : phasesOf(program)) {
     hasOthers |= phase.getBody().front().empty();
+    leavesOut |= phase.getCondition().has_value();
     for (auto call : phase.getBody().getOps<CallOp>()) {
       bool isDeclared = baton::bodies::lookUp(call).has_value();
       hasLibraryBodies |= isDeclared;
@@ -92,6 +93,9 @@ std::vector<std::string> EventVerify::assumptionsOf(ProgramOp program) {
   if (mayTouch)
     assumptions.push_back("what bodies may read of a buffer is what was "
                           "written of it");
+  if (leavesOut)
+    assumptions.push_back("of what tasks leave out, by a table of the step, no "
+                          "row of the step reads any");
   if (llvm::any_of(buffers, [](BufferOp buffer) { return buffer.isPaged(); }))
     assumptions.push_back("what rows see before those of their own step was "
                           "written, in pages that the step does not write "

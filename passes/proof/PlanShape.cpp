@@ -172,10 +172,100 @@ LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
     return failure();
   place.equal(place.variable(place.rangeColumn()),
               *place.flatten(entry.getIndex().getResult(0), task));
-  Relation open(place);
-  BufferOp buffer = plan.lookUpBuffer(entry.getBuffer());
+  return verifyElement(phase, "an entry", entry.getBuffer(), Relation(place));
+}
+
+/// The table is there before the step, and of each task both places are
+/// elements that the phase states to read.
+LogicalResult PlanVerifier::verifyCondition(PhaseOp phase,
+                                            ConditionAttr condition) {
+  BufferOp table = plan.lookUpBuffer(condition.getBuffer());
+  // Tasks look at it before their waits, by whatever name others write it.
+  for (PhaseOp other : plan.phases())
+    for (AccessAttr access : other.getAccessAttrs())
+      if (access.getWrite() && other.getBody().getOps<AdvanceOp>().empty() &&
+          plan.lookUpBuffer(access.getBuffer()).getStorageAttr() ==
+              table.getStorageAttr())
+        return phase.emitError()
+               << "phase '" << phase.getName() << "' has a condition of "
+               << condition.getBuffer() << ", whose storage phase '"
+               << other.getName() << "' writes as " << access.getBuffer();
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  ArrayRef<AffineExpr> ends = condition.getHigh().getResults();
+  SmallVector<AffineExpr> places = {condition.getLow().getResult(0)};
+  llvm::append_range(places, ends);
+  for (auto [i, at] : llvm::enumerate(places)) {
+    if (failed(verifyExpression(phase, at)))
+      return failure();
+    Conjunction place(rank, 1);
+    requireSymbols(place, program);
+    if (!requireInside(place, phase.getGrid(), task))
+      return failure();
+    Row value = *place.flatten(at, task);
+    place.equal(place.variable(place.rangeColumn()), value);
+    // Of several ends the least.
+    for (AffineExpr end : i ? ends : ArrayRef<AffineExpr>())
+      place.atLeast(*place.flatten(end, task), value);
+    if (failed(verifyElement(phase, "a condition of", condition.getBuffer(),
+                             Relation(place))))
+      return failure();
+  }
+  for (AccessAttr access : phase.getAccessAttrs())
+    if (access.getWrite() && failed(verifyUnits(phase, condition, access)))
+      return failure();
+  return success();
+}
+
+/// What a task writes lies between the units at its condition's places: where
+/// one of them is wanted, the task has work.
+LogicalResult PlanVerifier::verifyUnits(PhaseOp phase, ConditionAttr condition,
+                                        AccessAttr write) {
+  unsigned rank = phase.getRank(), last = write.getLow().getNumResults() - 1;
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  AffineExpr extent =
+      plan.lookUpBuffer(write.getBuffer()).getExtents().getResult(last);
+  SmallVector<AffineExpr> bounds = {condition.getLow().getResult(0)};
+  llvm::append_range(bounds, condition.getHigh().getResults());
+  for (auto [i, bound] : llvm::enumerate(bounds)) {
+    Conjunction outside(rank, 1);
+    requireSymbols(outside, program);
+    if (!requireInside(outside, phase.getGrid(), task))
+      return failure();
+    Row index = outside.variable(outside.rangeColumn());
+    outside.atLeast(index, {});
+    outside.atLeast(index,
+                    *outside.flatten(write.getLow().getResult(last), task));
+    outside.less(index,
+                 *outside.flatten(write.getHigh().getResult(last), task));
+    outside.less(index, *outside.flatten(extent, {}));
+    Row unit = *outside.flatten(bound * condition.getUnit(), task);
+    if (i == 0)
+      outside.less(index, unit);
+    else
+      outside.atLeast(index, unit);
+    if (auto point = sampleOf(outside))
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' writes index "
+             << point->range[0] << " in the last dimension of "
+             << write.getBuffer()
+             << ", of whose unit its condition says nothing; for example "
+             << taskName(phase, point->domain) << " with "
+             << symbolNames(point->symbols);
+  }
+  return success();
+}
+
+/// Elements of a table that tasks look at are there, and stated to be read.
+LogicalResult PlanVerifier::verifyElement(PhaseOp phase, StringRef what,
+                                          FlatSymbolRefAttr table,
+                                          const Relation &places) {
+  unsigned rank = phase.getRank();
+  SmallVector<unsigned> task = columnsFrom(0, rank);
+  Relation open = places;
+  BufferOp buffer = plan.lookUpBuffer(table);
   for (AccessAttr access : phase.getAccessAttrs()) {
-    if (access.getWrite() || access.getBuffer() != entry.getBuffer())
+    if (access.getWrite() || access.getBuffer() != table)
       continue;
     // A read whose box takes entries says nothing of where entries are.
     Conjunction stated(rank, 1);
@@ -188,12 +278,11 @@ LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
       open = open.subtract(Relation(stated));
   }
   if (auto point = open.sample())
-    return phase.emitError()
-           << "phase '" << phase.getName() << "' has an entry "
-           << entry.getBuffer() << tupleText(point->range)
-           << ", of which it states no read; for example "
-           << taskName(phase, point->domain) << " with "
-           << symbolNames(point->symbols);
+    return phase.emitError() << "phase '" << phase.getName() << "' has " << what
+                             << " " << table << tupleText(point->range)
+                             << ", of which it states no read; for example "
+                             << taskName(phase, point->domain) << " with "
+                             << symbolNames(point->symbols);
   return success();
 }
 
@@ -245,6 +334,9 @@ LogicalResult PlanVerifier::verifyTables() {
     for (AddressAttr entry : phase.getEntryAttrs())
       if (failed(verifyEntry(phase, entry)))
         return failure();
+    if (auto condition = phase.getCondition();
+        condition && failed(verifyCondition(phase, *condition)))
+      return failure();
   }
   return success();
 }

@@ -107,6 +107,13 @@ private:
   mlir::LogicalResult verifyTables();
   mlir::LogicalResult verifyTable(event::TableOp table);
   mlir::LogicalResult verifyEntry(PhaseOp phase, event::AddressAttr entry);
+  mlir::LogicalResult verifyCondition(PhaseOp phase,
+                                      event::ConditionAttr condition);
+  mlir::LogicalResult verifyUnits(PhaseOp phase, event::ConditionAttr condition,
+                                  event::AccessAttr write);
+  mlir::LogicalResult verifyElement(PhaseOp phase, llvm::StringRef what,
+                                    mlir::FlatSymbolRefAttr table,
+                                    const Relation &places);
   mlir::LogicalResult verifyReach(PhaseOp phase, AccessAttr access);
   mlir::LogicalResult verifyExtents();
   mlir::LogicalResult verifyWriters();

@@ -785,6 +785,7 @@ static LogicalResult verifyInputs(ModuleOp module) {
         if (batch.contains("adapters"))
           inputs.append(batch_adapter_inputs.begin(),
                         batch_adapter_inputs.end());
+        inputs.push_back(batch_step_wanted);
       }
       for (AccessAttr access : phase.getAccessAttrs()) {
         StringRef name = access.getBuffer().getValue();

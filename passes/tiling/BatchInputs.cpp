@@ -2,12 +2,25 @@
 
 #include "passes/tiling/BatchInputs.h"
 
+#include "passes/tiling/TilingPieces.h"
 #include "runtime/step_sequence.h"
 
 using namespace mlir;
 using namespace baton;
 using namespace baton::tasks;
 using model::typeOf;
+
+/// Logits that a linear makes and sampling reads, and nobody else before the
+/// runtime; or null.
+static Value findLogits(model::ProgramOp model) {
+  Value logits = model.getBody().front().getTerminator()->getOperand(0);
+  const bool areSampled =
+      logits.getDefiningOp<model::LinearOp>() &&
+      typeOf(logits).getDimension(0) == model::kOutputs &&
+      llvm::all_of(logits.getUsers(),
+                   llvm::IsaPred<model::SampleOp, model::ReturnOp>);
+  return areSampled ? logits : Value();
+}
 
 BatchInputs::BatchInputs(Tiler &tiler, model::ProgramOp model) {
   PlanBuilder &plan = tiler.plan;
@@ -29,6 +42,19 @@ BatchInputs::BatchInputs(Tiler &tiler, model::ProgramOp model) {
                                 describe("input"), model.getLoc());
     tiler.views[argument] = view;
     inputs.push_back(view);
+  }
+  logits = findLogits(model);
+  if (logits) {
+    StringRef name(batch_step_wanted.data(), batch_step_wanted.size());
+    plan.reserve(name);
+    const int64_t panels = ceilDiv(typeOf(logits).getDimension(1), kPanel);
+    wanted = plan.persistent(
+        name,
+        typeOf(model.getBody().front().getArgument(0)).withShape({panels + 1}),
+        1, StringAttr(), describe("input"), model.getLoc());
+    inputs.push_back(wanted);
+    plan.table(wanted, 0, panels + 1, event::TableProperty::any,
+               model.getLoc());
   }
   Operation *end = model.getBody().front().getTerminator();
   if (end->getNumOperands() > 2) {

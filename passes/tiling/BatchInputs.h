@@ -16,6 +16,12 @@ public:
   /// States that the runtime writes them where the step is handed over.
   void provide(PhaseBuilder &phase) const;
 
+  /// Whether a step may leave some of the value out: logits that nobody but
+  /// sampling reads, in panels of tokens.
+  bool mayLeaveOut(mlir::Value value) const { return value && value == logits; }
+  /// A running count of the panels of logits that the step wants.
+  const View &wantedPanels() const { return wanted; }
+
   /// Where hidden states go, if the program returns some.
   const View &hiddenStates() const { return hidden; }
 
@@ -24,7 +30,8 @@ public:
 
 private:
   llvm::SmallVector<View, 8> inputs;
-  View hidden;
+  mlir::Value logits;
+  View wanted, hidden;
 };
 
 } // namespace baton::tasks

@@ -36,6 +36,10 @@ def TileTasks : Pass<"tile-tasks", "::mlir::ModuleOp"> {
     update, and one in which all ranks agree on loss and norm. What phases keep for
     one another lies in persistent buffers that say so.
 
+    Logits of a batch that a linear makes, and that sampling alone reads, may be left
+    out: the linear's phase has a condition (`event.condition`) by panels of 16 columns,
+    whose table `wanted_panels` the runtime writes. Sampling `may read` them.
+
     Not guaranteed: any order between tasks of different workers (derive-events)
     and shared memory between buffers (plan-memory).
   }];

@@ -28,7 +28,7 @@ PhaseBuilder::PhaseBuilder(PlanBuilder &plan, StringRef name, Location location,
       event::DistributionAttr::get(plan.context(),
                                    event::Distribution::blocked),
       /*separate=*/DenseI64ArrayAttr(), /*prefetch=*/IntegerAttr(),
-      /*ahead=*/UnitAttr());
+      /*ahead=*/UnitAttr(), /*condition=*/event::ConditionAttr());
   phase.getBody().emplaceBlock();
 }
 
@@ -78,6 +78,20 @@ SmallVector<AffineExpr> PhaseBuilder::entries(const View &table,
   for (AffineExpr index : indices)
     reads(table, {{index}, {index + 1}});
   return numbers;
+}
+
+void PhaseBuilder::runsWhen(const View &table, AffineExpr low, int64_t count,
+                            int64_t last, int64_t unit) {
+  event::PhaseOp op = phase;
+  AffineExpr high = low + count;
+  auto ofTask = [&](ArrayRef<AffineExpr> places) {
+    return AffineMap::get(op.getRank(), event::kStepSymbols, places,
+                          plan.context());
+  };
+  phase.setConditionAttr(event::ConditionAttr::get(
+      plan.context(), FlatSymbolRefAttr::get(table.buffer), ofTask({low}),
+      ofTask({high, constant(last)}), unit));
+  reads(table, {{low}, {high + 1}});
 }
 
 void PhaseBuilder::access(bool write, const View &view, const Box &tile,

@@ -61,6 +61,12 @@ public:
   llvm::SmallVector<mlir::AffineExpr>
   entries(const View &table, llvm::ArrayRef<mlir::AffineExpr> indices);
 
+  /// Tasks have work only where the running count in `table` grows from place
+  /// `low` to place `low + count`, or `last` where the table ends before; it is
+  /// of units of so many columns of what they write.
+  void runsWhen(const View &table, mlir::AffineExpr low, int64_t count,
+                int64_t last, int64_t unit);
+
   /// States that every task reads or writes this tile of a value.
   void reads(const View &view, const Box &tile, AccessDetails details = {});
   void writes(const View &view, const Box &tile, AccessDetails details = {});

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -89,7 +90,7 @@ struct BatchDriver::Sequence {
   /// The prompt and what is generated.
   std::vector<int32_t> tokens;
   std::vector<TokenLogprob> logprobs;
-  const bool is_only_scored;
+  const bool is_only_scored, compares;
   const std::optional<Pooling> pooling;
   /// The next token to score, and where these end: nowhere but in the request's
   /// first sequence there are any.
@@ -153,6 +154,8 @@ struct BatchDriver::Job {
   std::vector<BatchChoice> choices;
   uint64_t scored_tokens = 0;
   std::vector<TokenLogprob> scores;
+  std::vector<float> compared;
+  int32_t likeliest = BATON_NOT_DRAWN;
   std::vector<float> embedding;
   /// In BatchDriver::jobs.
   size_t place = 0;
@@ -161,10 +164,15 @@ struct BatchDriver::Job {
 BatchDriver::Sequence::Sequence(Job &job, uint32_t index,
                                 const BatchDriver &driver)
     : job(job), index(index), is_only_scored(job.request.is_only_scored()),
-      pooling(job.request.pooling), vocabulary(driver.shape.vocabulary) {
+      compares(job.request.compares()), pooling(job.request.pooling),
+      vocabulary(driver.shape.vocabulary) {
   if (job.max_new_tokens > 0)
     changes = LogitChanges(job.request.sampling, job.request.prompt,
                            job.prompt_size + job.max_new_tokens);
+  if (compares) {
+    changes = LogitChanges(job.request.choices);
+    job.compared.reserve(job.request.choices.size());
+  }
   if (job.max_new_tokens > 0 && job.request.constraint)
     matcher = job.request.constraint->start();
   if (index == 0 && job.request.score_from) {
@@ -284,6 +292,8 @@ BatchCounts BatchDriver::counts() const {
           .cached_tokens = count.cached_tokens,
           .generated_tokens = count.generated_tokens,
           .scored_tokens = count.scored_tokens,
+          .logit_panels = count.logit_panels,
+          .left_out_panels = count.left_out_panels,
           .guessed_tokens = count.guessed_tokens,
           .right_guesses = count.right_guesses,
           .preemptions = count.preemptions,
@@ -309,6 +319,8 @@ BatonStep BatchDriver::begin(std::span<int32_t>) {
   prompts.clear();
   outputs.clear();
   std::copy(lines.begin(), lines.end(), inputs.pages);
+  want_all_logits(inputs, shape);
+  wants_all = true;
   for (Sequence *sequence : running)
     write_changes(*sequence);
   adapters.begin_step(/*begins_run=*/true);
@@ -469,6 +481,8 @@ void BatchDriver::take_draws(Sequence &sequence,
     if (token < 0 || static_cast<uint64_t>(token) >= shape.vocabulary ||
         (scores && token != sequence.tokens[position]))
       throw std::logic_error("a step has drawn token " + std::to_string(token));
+    if (!scores && sequence.compares)
+      return take_choices(sequence, draw);
     if (!scores) {
       // The sequence may be gone behind its last token.
       if (take_token(sequence, draw) && right < guessed &&
@@ -491,6 +505,15 @@ void BatchDriver::take_draws(Sequence &sequence,
   }
   if (sequence.is_only_scored && sequence.is_scored())
     end(sequence, BatchFinish::Length);
+}
+
+void BatchDriver::take_choices(Sequence &sequence, const BatonDraw &draw) {
+  Job &job = sequence.job;
+  const size_t many = job.request.choices.size();
+  job.compared.assign(draw.listed, draw.listed + many);
+  job.likeliest = draw.drawn.token;
+  count.scored_tokens += many;
+  end(sequence, BatchFinish::Length);
 }
 
 /// Its row was one of a guess, which was right.
@@ -772,10 +795,10 @@ void BatchDriver::deliver(Job &job) {
   jobs.pop_back();
   own->request.prompt.clear();
   if (hooks.on_result)
-    hooks.on_result({std::move(own->request), own->prompt_size,
-                     own->cached_tokens, std::move(own->choices),
-                     own->scored_tokens, std::move(own->scores),
-                     std::move(own->embedding)});
+    hooks.on_result(
+        {std::move(own->request), own->prompt_size, own->cached_tokens,
+         std::move(own->choices), own->scored_tokens, std::move(own->scores),
+         std::move(own->compared), own->likeliest, std::move(own->embedding)});
   --unfinished;
 }
 
@@ -801,6 +824,7 @@ BatonStep BatchDriver::make_step() {
       throw std::logic_error("of the texts that are left none can go on");
     return step;
   }
+  want_logits(logits);
   if (auto fault = check.find_fault(step, inputs))
     throw Error("batch: " + *fault);
   began = options.clock();
@@ -841,6 +865,34 @@ uint32_t BatchDriver::write_rows() {
           sampling_of(*sequence, sequence->computed + i);
   }
   return row;
+}
+
+/// Says which logits the step computes.
+void BatchDriver::want_logits(uint32_t outputs) {
+  if (!inputs.wanted_panels || outputs == 0)
+    return;
+  count.logit_panels += shape.logit_panels;
+  const std::span<const BatonSampling> sampling(inputs.sampling, outputs);
+  if (!std::ranges::all_of(sampling, [](const BatonSampling &each) {
+        return each.wanted == BATON_WANTED_LISTED_ONLY;
+      })) {
+    // Most steps find all of them there.
+    if (!std::exchange(wants_all, true))
+      want_all_logits(inputs, shape);
+    return;
+  }
+  wants_all = false;
+  int32_t *const wanted = inputs.wanted_panels;
+  std::fill_n(wanted, shape.logit_panels + 1, 0);
+  for (const BatonSampling &each : sampling) {
+    const BatonChange *listed =
+        inputs.changes + size_t(each.line) * shape.max_changes;
+    for (uint32_t i = 0; i < each.changes; ++i)
+      wanted[shape.panel_of(static_cast<uint64_t>(listed[i].token)) + 1] = 1;
+  }
+  std::partial_sum(wanted, wanted + shape.logit_panels + 1, wanted);
+  count.left_out_panels +=
+      shape.logit_panels - static_cast<uint32_t>(wanted[shape.logit_panels]);
 }
 
 /// Texts whose next row has logits. Where not all can have one, they take
@@ -1028,6 +1080,14 @@ BatonSampling BatchDriver::sampling_of(Sequence &sequence,
     score.wanted = BATON_WANTED_SCORE;
     score.likely = request.score_likely;
     return score;
+  }
+  if (sequence.compares) {
+    BatonSampling listed = {};
+    listed.changes = static_cast<uint32_t>(sequence.changes.all().size());
+    listed.line = sequence.line;
+    listed.wanted =
+        request.only_choices ? BATON_WANTED_LISTED_ONLY : BATON_WANTED_LISTED;
+    return listed;
   }
   const SamplingOptions &options = request.sampling;
   return {.temperature = options.temperature,

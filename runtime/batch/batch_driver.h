@@ -26,6 +26,10 @@
 // the text's end, where nobody reads, until the rows that belong there are
 // written over it.
 //
+// Of a text behind which tokens are compared the last row has logits. Where all
+// rows of a step with logits want those of some tokens only, the step says
+// which, and computes no others.
+//
 // A text with a constraint has a mask of its own for each token. It is made
 // while the step runs that draws the token, by tasks of that
 // (model.token_mask), or beside a GPU's kernel; the step's sampling waits for
@@ -113,6 +117,10 @@ struct BatchCounts {
   uint64_t cached_tokens = 0;
   uint64_t generated_tokens = 0;
   uint64_t scored_tokens = 0;
+  /// Panels of 16 tokens whose logits steps may compute or leave out, of all
+  /// steps with logits, and those that they left out.
+  uint64_t logit_panels = 0;
+  uint64_t left_out_panels = 0;
   /// Rows of guesses, and those of them that were right: of generated_tokens
   /// so many had no step of their own.
   uint64_t guessed_tokens = 0;
@@ -190,6 +198,7 @@ private:
   void publish_pages(Sequence &sequence);
   void take_draws(Sequence &sequence, std::span<const BatonDraw> draws);
   bool take_token(Sequence &sequence, const BatonDraw &draw);
+  void take_choices(Sequence &sequence, const BatonDraw &draw);
   void take_guess(Sequence &sequence);
   bool ends_text(Sequence &sequence, int32_t token) const;
 
@@ -218,6 +227,7 @@ private:
   void choose_guesses();
   uint32_t has_pages(Sequence &sequence, uint32_t more);
   uint32_t write_rows();
+  void want_logits(uint32_t outputs);
   bool is_computed_now(const Sequence &sequence) const;
   bool has_page(Sequence &sequence);
   void write_row(uint32_t row, const Sequence &sequence, uint64_t position);
@@ -246,6 +256,8 @@ private:
   /// The pages of each line, of which inputs.pages is a copy.
   std::vector<int32_t> lines;
   std::vector<uint32_t> free_lines;
+  /// Whether inputs.wanted_panels has all of them.
+  bool wants_all = false;
   /// What the first that waits could not have: it is not tried again with less.
   const Sequence *refused = nullptr;
   uint64_t refused_pages = 0;
@@ -274,7 +286,8 @@ private:
   struct {
     std::atomic<uint64_t> steps = 0, rows = 0, prompt_tokens = 0,
                           cached_tokens = 0, generated_tokens = 0,
-                          scored_tokens = 0, guessed_tokens = 0,
+                          scored_tokens = 0, logit_panels = 0,
+                          left_out_panels = 0, guessed_tokens = 0,
                           right_guesses = 0, preemptions = 0, recomputed = 0,
                           adapter_loads = 0;
   } count;

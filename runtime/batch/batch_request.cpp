@@ -61,7 +61,8 @@ std::optional<std::string> find_size_fault(const BatchRequest &request,
   const uint64_t size = request.prompt.size();
   // A token that is scored last is not computed on, and needs no position.
   const uint64_t positions =
-      size + most_new_tokens(request, shape) - (request.is_embedded() ? 0 : 1);
+      size + most_new_tokens(request, shape) -
+      (request.is_embedded() || request.compares() ? 0 : 1);
   if (generates ? size >= shape.max_positions : positions > shape.max_positions)
     return std::to_string(size) + " tokens" +
            (generates ? " and a new one" : "") +
@@ -92,6 +93,20 @@ std::optional<std::string> find_score_fault(const BatchRequest &request) {
   if (request.is_only_scored() && request.n != 1)
     return "n: expected 1 beside max_new_tokens 0, where nothing is generated";
   return std::nullopt;
+}
+
+std::optional<std::string> find_choices_fault(const BatchRequest &request,
+                                              const BatchCapacities &shape) {
+  if (!request.compares())
+    return std::nullopt;
+  if (request.max_new_tokens || request.score_from || request.is_embedded() ||
+      request.n != 1)
+    return "choices: nothing else is made of their prompts";
+  const uint32_t most = std::min(most_choices, shape.max_changes);
+  if (request.choices.size() > most)
+    return "choices: " + std::to_string(request.choices.size()) +
+           " tokens, expected at most " + std::to_string(most);
+  return find_tokens_fault("choices", request.choices, shape);
 }
 
 std::optional<std::string> find_embedding_fault(const BatchRequest &request,
@@ -149,6 +164,8 @@ std::optional<std::string> find_request_fault(const BatchRequest &request,
   if (request.is_only_scored() && !request.score_from)
     return "max_new_tokens: expected at least 1";
   if (auto fault = find_embedding_fault(request, shape))
+    return fault;
+  if (auto fault = find_choices_fault(request, shape))
     return fault;
   if (auto fault = find_size_fault(request, shape))
     return prompt_key + ": " + *fault;

@@ -34,7 +34,11 @@ enum class Pooling { Mean, Last, None };
 struct BatchRequest {
   bool is_embedded() const { return pooling.has_value(); }
   /// Nothing is generated.
-  bool is_only_scored() const { return max_new_tokens == 0 && !is_embedded(); }
+  bool is_only_scored() const {
+    return max_new_tokens == 0 && !is_embedded() && !compares();
+  }
+  /// Tokens are compared.
+  bool compares() const { return !choices.empty(); }
 
   std::string id;
   /// At least one token; less than max_positions, or, of one that is only
@@ -48,6 +52,13 @@ struct BatchRequest {
   /// or penalties, and those of so many of the most likely ones beside each.
   std::optional<uint64_t> score_from = {};
   uint32_t score_likely = 0;
+  /// Tokens that may come behind the prompt, at most most_choices: their
+  /// log-probabilities are wanted, by logits as they are, and nothing else;
+  /// max_new_tokens is 0 then. With `only_choices` their logits are wanted, and
+  /// no others are looked at: where no row of a step wants more, others need
+  /// not be computed.
+  std::vector<int32_t> choices = {};
+  bool only_choices = false;
   /// An embedding of the prompt is wanted, and nothing else; max_new_tokens is
   /// 0 then. The program has hidden states.
   std::optional<Pooling> pooling = {};
@@ -107,6 +118,10 @@ struct BatchResult {
   /// request.score_likely others, of fewer where the vocabulary has fewer.
   uint64_t scored_tokens = 0;
   std::vector<TokenLogprob> scores = {};
+  /// If tokens were compared: the log-probability of each, or its logit, and
+  /// which token is the most likely one, of all or of these.
+  std::vector<float> compared = {};
+  int32_t likeliest = BATON_NOT_DRAWN;
   /// If one was wanted: BatchCapacities::hidden_width elements; of
   /// Pooling::None as many for each token.
   std::vector<float> embedding = {};
@@ -114,6 +129,8 @@ struct BatchResult {
 
 /// The most log-probabilities beside each token.
 inline constexpr uint32_t most_logprobs = BATON_MOST_LIKELY;
+/// The most tokens that a request compares.
+inline constexpr uint32_t most_choices = BATON_MOST_LISTED;
 /// The most continuations of a request.
 inline constexpr uint32_t most_continuations = 128;
 

@@ -8,6 +8,12 @@
 
 namespace baton {
 
+LogitChanges::LogitChanges(std::span<const int32_t> listed) {
+  changes.reserve(listed.size());
+  for (int32_t token : listed)
+    changes.push_back({token, 0, 0});
+}
+
 LogitChanges::LogitChanges(const SamplingOptions &options,
                            std::span<const int32_t> prompt,
                            uint64_t most_tokens)

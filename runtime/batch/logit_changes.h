@@ -20,6 +20,8 @@ namespace baton {
 class LogitChanges {
 public:
   LogitChanges() = default;
+  /// No logit changes: a row's logits of these tokens are wanted.
+  explicit LogitChanges(std::span<const int32_t> listed);
   /// Of a sequence that grows to at most so many tokens. Allocates all that it
   /// will need.
   LogitChanges(const SamplingOptions &options, std::span<const int32_t> prompt,

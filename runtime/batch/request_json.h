@@ -42,6 +42,8 @@ struct RequestOrigin {
   /// Of one that is scored: whether single tokens are compared; else of how
   /// many likely tokens beside each one there are log-probabilities, if of any.
   bool choices = false;
+  /// And nothing is said of other tokens.
+  bool only_choices = false;
   std::optional<uint32_t> logprobs = {};
 };
 

@@ -36,24 +36,31 @@ public:
     encoded_text = encode_text("prompt", *text, format, false);
   }
 
-  /// Adds it behind the context's tokens, as what is scored.
-  void append(BatchRequest &request, const std::string &key,
-              const Json &continuation) const {
-    const bool is_text = continuation.is_string();
+  /// The tokens before a continuation, which is a text or token ids.
+  const std::vector<int32_t> &tokens_before(const std::string &key,
+                                            bool is_text) const {
     if (is_text && !text)
       throw Error(key + ": a text goes behind a prompt; behind tokens give a "
                         "list of token ids");
-    request.prompt = is_text ? tokens_of_text : tokens;
-    if (request.prompt.empty())
+    const std::vector<int32_t> &before = is_text ? tokens_of_text : tokens;
+    if (before.empty())
       throw Error("prompt: there is no token; give at least one");
-    if (auto fault = find_tokens_fault("prompt", request.prompt, format.shape))
+    if (auto fault = find_tokens_fault("prompt", before, format.shape))
       throw Error(*fault);
-    request.score_from = request.prompt.size();
-    std::vector<int32_t> more =
-        is_text ? encode(key, continuation) : parse_tokens(key, continuation);
+    return before;
+  }
+
+  /// Those of a continuation that tokens_before() has allowed.
+  std::vector<int32_t> tokens_of(const std::string &key,
+                                 const Json &continuation) const {
+    std::vector<int32_t> more = continuation.is_string()
+                                    ? encode(key, continuation)
+                                    : parse_tokens(key, continuation);
     if (more.empty())
       throw Error(key + ": there is no token; give at least one");
-    request.prompt.insert(request.prompt.end(), more.begin(), more.end());
+    if (auto fault = find_tokens_fault(key, more, format.shape))
+      throw Error(*fault);
+    return more;
   }
 
 private:
@@ -126,21 +133,100 @@ Json score_of(const RequestOrigin &origin, const BatchResult &result,
 Json choices_of(const RequestOrigin &origin,
                 std::span<const BatchResult> results,
                 const BatchFormat &format) {
-  double largest = -HUGE_VAL, sum = 0;
+  // Of those of equal numbers the one of the lowest id is the most likely.
+  TokenLogprob best = {BATON_NOT_DRAWN, -HUGE_VALF};
+  std::vector<TokenLogprob> all;
   for (const BatchResult &result : results)
-    largest = std::max(largest, double(result.scores.front().logprob));
-  auto weight = [&](const BatchResult &result) {
-    return std::exp(double(result.scores.front().logprob) - largest);
+    for (size_t i = 0; i < result.compared.size(); ++i) {
+      const TokenLogprob each =
+          all.emplace_back(result.request.choices[i], result.compared[i]);
+      if (each.logprob > best.logprob ||
+          (each.logprob == best.logprob && each.token < best.token))
+        best = each;
+    }
+  auto weight = [&](const TokenLogprob &each) {
+    return std::exp(double(each.logprob) - double(best.logprob));
   };
-  for (const BatchResult &result : results)
-    sum += weight(result);
+  double sum = 0;
+  for (const TokenLogprob &each : all)
+    sum += weight(each);
+  const int32_t likeliest =
+      origin.only_choices ? best.token : results.front().likeliest;
   auto list = Json::array();
-  for (const BatchResult &result : results) {
-    Json json = logprobs_json(result.scores, 1, 0, origin.text, format).front();
-    json["probability"] = weight(result) / sum;
+  for (const TokenLogprob &each : all) {
+    Json json = logprobs_json({&each, 1}, 1, 0, origin.text, format).front();
+    if (origin.only_choices) {
+      json.erase("logprob");
+      json["logit"] = each.logprob;
+    }
+    json["probability"] = weight(each) / sum;
+    json["greedy"] = each.token == likeliest;
     list.push_back(std::move(json));
   }
   return list;
+}
+
+BatchRequest request_of(const RequestOrigin &origin,
+                        std::vector<BatchRequest> &requests,
+                        const std::shared_ptr<ServedAdapter> &adapter) {
+  BatchRequest request;
+  request.id = origin.id;
+  request.max_new_tokens = 0;
+  request.adapter = adapter;
+  request.part = static_cast<uint32_t>(requests.size());
+  return request;
+}
+
+/// As few requests as take all of them.
+void parse_choices(const Json &list, const Context &context,
+                   const BatchFormat &format, const RequestOrigin &origin,
+                   const std::shared_ptr<ServedAdapter> &adapter,
+                   std::vector<BatchRequest> &requests) {
+  const size_t most = std::min(most_choices, format.shape.max_changes);
+  for (size_t number = 0; number < list.size(); ++number) {
+    const Json &each = list[number];
+    const std::string key = "choices[" + std::to_string(number) + "]";
+    const std::vector<int32_t> &before =
+        context.tokens_before(key, each.is_string());
+    const std::vector<int32_t> tokens =
+        context.tokens_of(key, each.is_string() ? each : Json::array({each}));
+    if (tokens.size() != 1)
+      throw Error(key + ": " + quote_name(each.get<std::string>()) + " is " +
+                  std::to_string(tokens.size()) +
+                  " tokens behind the prompt, expected one; give them as "
+                  "continuations");
+    if (number % most == 0) {
+      BatchRequest request = request_of(origin, requests, adapter);
+      request.prompt = before;
+      request.only_choices = origin.only_choices;
+      requests.push_back(std::move(request));
+    }
+    requests.back().choices.push_back(tokens.front());
+  }
+  for (const BatchRequest &request : requests)
+    if (auto fault = find_request_fault(request, format.shape))
+      throw Error(*fault);
+}
+
+void parse_continuations(const Json &list, const Context &context,
+                         const BatchFormat &format, const RequestOrigin &origin,
+                         const std::shared_ptr<ServedAdapter> &adapter,
+                         std::vector<BatchRequest> &requests) {
+  for (const Json &each : list) {
+    BatchRequest request = request_of(origin, requests, adapter);
+    const std::string key =
+        "continuations[" + std::to_string(request.part) + "]";
+    request.prompt = context.tokens_before(key, each.is_string());
+    request.score_from = request.prompt.size();
+    // The most likely one says whether another was it.
+    request.score_likely = std::max(origin.logprobs.value_or(0), 1u);
+    const std::vector<int32_t> more = context.tokens_of(key, each);
+    request.prompt.insert(request.prompt.end(), more.begin(), more.end());
+    if (auto fault = find_request_fault(request, format.shape,
+                                        key + " behind the prompt"))
+      throw Error(*fault);
+    requests.push_back(std::move(request));
+  }
 }
 
 } // namespace
@@ -150,12 +236,16 @@ std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
                                        RequestOrigin &origin) {
   origin.id = request_id(line).value();
   const JsonKeys keys(line, {"id", "prompt", "tokens", "continuations",
-                             "choices", "logprobs", "adapter"});
+                             "choices", "only", "logprobs", "adapter"});
   origin.choices = keys.has("choices");
   if (origin.choices == keys.has("continuations"))
     throw Error("give either continuations, a list of texts or of lists of "
                 "token ids, or choices, a list of single tokens");
   const std::string name = origin.choices ? "choices" : "continuations";
+  if (keys.has("only") && !origin.choices)
+    throw Error("only: is for choices; continuations have the probability that "
+                "they have among all");
+  origin.only_choices = keys.flag("only", false);
   if (keys.has("logprobs"))
     origin.logprobs = keys.small("logprobs", 0);
   if (origin.logprobs && origin.choices)
@@ -169,31 +259,10 @@ std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
   const Context context(keys, format);
   const auto adapter = find_adapter(keys, format);
   std::vector<BatchRequest> requests;
-  for (const Json &each : list) {
-    const std::string key = name + "[" + std::to_string(requests.size()) + "]";
-    BatchRequest request;
-    request.id = origin.id;
-    request.max_new_tokens = 0;
-    request.adapter = adapter;
-    // The most likely one says whether another was it.
-    request.score_likely = std::max(origin.logprobs.value_or(0), 1u);
-    request.part = static_cast<uint32_t>(requests.size());
-    const bool is_id = each.is_number_integer();
-    context.append(request, key, is_id ? Json::array({each}) : each);
-    const std::span<const int32_t> scored =
-        std::span(request.prompt).subspan(*request.score_from);
-    if (origin.choices && scored.size() != 1)
-      throw Error(key + ": " + quote_name(each.get<std::string>()) + " is " +
-                  std::to_string(scored.size()) +
-                  " tokens behind the prompt, expected one; give them as "
-                  "continuations");
-    if (auto fault = find_tokens_fault(key, scored, format.shape))
-      throw Error(*fault);
-    if (auto fault = find_request_fault(request, format.shape,
-                                        key + " behind the prompt"))
-      throw Error(*fault);
-    requests.push_back(std::move(request));
-  }
+  if (origin.choices)
+    parse_choices(list, context, format, origin, adapter, requests);
+  else
+    parse_continuations(list, context, format, origin, adapter, requests);
   return requests;
 }
 
@@ -204,9 +273,12 @@ std::string scores_line(const RequestOrigin &origin,
     if (const BatchChoice &choice = result.choices.front();
         choice.finish == BatchFinish::Error)
       return error_line(
-          origin, place + (origin.choices ? "choices[" : "continuations[") +
-                      std::to_string(result.request.part) +
-                      "]: " + choice.error);
+          origin, place +
+                      (origin.choices
+                           ? "choices: "
+                           : "continuations[" +
+                                 std::to_string(result.request.part) + "]: ") +
+                      choice.error);
   Json json = {{"id", origin.id}};
   if (origin.choices) {
     json["scores"] = choices_of(origin, results, format);

@@ -5,6 +5,8 @@
 //
 // Each continuation is a request of its own: the prompt's tokens, and behind
 // them those that are scored. So the prompt's full pages are computed once.
+// Choices are one request, of the prompt's tokens, and several only where they
+// are more than one takes.
 //
 // The prompt's tokens are those that it has by itself, the same for all of its
 // continuations. Prompt and continuation are encoded as one text, and what is
@@ -26,8 +28,9 @@
 
 namespace baton {
 
-/// Reads a line that has an id: a request for each continuation or choice,
-/// whose part is its number. Throws Error that names the key.
+/// Reads a line that has an id: a request for each continuation, or for as many
+/// choices as one takes, whose part is its number. Throws Error that names the
+/// key.
 std::vector<BatchRequest> parse_scores(const nlohmann::ordered_json &line,
                                        const BatchFormat &format,
                                        RequestOrigin &origin);

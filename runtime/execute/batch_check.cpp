@@ -62,7 +62,7 @@ std::optional<std::string> BatchCheck::find_fault(const BatonStep &step,
   for (uint32_t output = 0; output < step.outputs; ++output)
     if (auto fault = find_sampling_fault(output, inputs))
       return fault;
-  return std::nullopt;
+  return find_panels_fault(step.outputs, inputs);
 }
 
 std::optional<std::string>
@@ -173,8 +173,8 @@ BatchCheck::find_sampling_fault(uint32_t output,
            " is " + std::to_string(value) + ", expected 0 to " +
            std::to_string(most);
   };
-  if (sampling.wanted > BATON_WANTED_SCORE)
-    return fault("wanted", sampling.wanted, BATON_WANTED_SCORE);
+  if (sampling.wanted > BATON_WANTED_LISTED_ONLY)
+    return fault("wanted", sampling.wanted, BATON_WANTED_LISTED_ONLY);
   if (sampling.wanted == BATON_WANTED_SCORE &&
       sampling.given >= shape.vocabulary)
     return fault("given", sampling.given, shape.vocabulary - 1);
@@ -189,6 +189,81 @@ BatchCheck::find_sampling_fault(uint32_t output,
   if (sampling.masked && !sampling.make_mask)
     return element_text("sampling", output) +
            " is masked, and nobody makes its mask";
+  if (sampling.wanted >= BATON_WANTED_LISTED)
+    return find_listed_fault(output, inputs);
+  return std::nullopt;
+}
+
+/// The sampling of the row is fine otherwise.
+std::optional<std::string>
+BatchCheck::find_listed_fault(uint32_t output,
+                              const BatchInputs &inputs) const {
+  const BatonSampling &sampling = inputs.sampling[output];
+  if (sampling.changes == 0 || sampling.changes > BATON_MOST_LISTED)
+    return element_text("sampling", output) + " lists " +
+           std::to_string(sampling.changes) + " tokens, expected 1 to " +
+           std::to_string(BATON_MOST_LISTED);
+  const BatonChange *listed =
+      inputs.changes + size_t(sampling.line) * shape.max_changes;
+  for (uint32_t i = 0; i < sampling.changes; ++i)
+    if (auto fault = find_range_fault(element_text("changes", sampling.line), i,
+                                      listed[i].token, shape.vocabulary))
+      return fault;
+  return std::nullopt;
+}
+
+/// Numbers may only stay as they are or grow by one: a task that has several
+/// panels compares those at its ends.
+std::optional<std::string>
+BatchCheck::find_panels_fault(uint32_t outputs,
+                              const BatchInputs &inputs) const {
+  const int32_t *wanted = inputs.wanted_panels;
+  if (!wanted || outputs == 0)
+    return std::nullopt;
+  // Compiled to comparisons of whole vectors: there are thousands.
+  uint32_t odd = 0, left_out = 0;
+  for (uint32_t panel = 0; panel < shape.logit_panels; ++panel) {
+    const auto more = static_cast<uint32_t>(wanted[panel + 1]) -
+                      static_cast<uint32_t>(wanted[panel]);
+    odd |= more & ~1U;
+    left_out |= more ^ 1U;
+  }
+  auto text = [&](uint32_t panel) {
+    return element_text("wanted_panels", panel) + " and " +
+           element_text("wanted_panels", panel + 1) + " are " +
+           std::to_string(wanted[panel]) + " and " +
+           std::to_string(wanted[panel + 1]);
+  };
+  if (wanted[0] != 0)
+    return "wanted_panels[0] is " + std::to_string(wanted[0]) + ", expected 0";
+  if (odd)
+    for (uint32_t panel = 0; panel < shape.logit_panels; ++panel)
+      if (wanted[panel + 1] != wanted[panel] &&
+          wanted[panel + 1] != wanted[panel] + 1)
+        return text(panel) + ", expected the same, or one more";
+  if (!left_out)
+    return std::nullopt;
+  auto is_left_out = [&](uint32_t panel) {
+    return wanted[panel] == wanted[panel + 1];
+  };
+  for (uint32_t output = 0; output < outputs; ++output) {
+    const BatonSampling &sampling = inputs.sampling[output];
+    if (sampling.wanted != BATON_WANTED_LISTED_ONLY) {
+      uint32_t panel = 0;
+      while (!is_left_out(panel))
+        ++panel;
+      return text(panel) + ", but " + element_text("sampling", output) +
+             " wants all logits";
+    }
+    const BatonChange *listed =
+        inputs.changes + size_t(sampling.line) * shape.max_changes;
+    for (uint32_t i = 0; i < sampling.changes; ++i)
+      if (const uint32_t panel =
+              shape.panel_of(static_cast<uint64_t>(listed[i].token));
+          is_left_out(panel))
+        return text(panel) + ", but " + element_text("sampling", output) +
+               " wants the logit of token " + std::to_string(listed[i].token);
+  }
   return std::nullopt;
 }
 

@@ -37,8 +37,10 @@ public:
   ///   changes, and likely tokens, than there are, and a token that is given is
   ///   one;
   /// - of a row that is masked it says who makes the mask;
+  /// - tokens that are listed for a row are tokens, as many as may be;
+  /// - where panels of logits are left out, no row reads one of them;
   /// - a row's adapter has whole panels of ranks, of those that there are.
-  /// O(rows + those entries).
+  /// O(rows + those entries + panels of logits).
   std::optional<std::string> find_fault(const BatonStep &step,
                                         const BatchInputs &inputs);
 
@@ -51,6 +53,10 @@ private:
                                              const BatchInputs &inputs) const;
   std::optional<std::string>
   find_sampling_fault(uint32_t output, const BatchInputs &inputs) const;
+  std::optional<std::string> find_listed_fault(uint32_t output,
+                                               const BatchInputs &inputs) const;
+  std::optional<std::string> find_panels_fault(uint32_t outputs,
+                                               const BatchInputs &inputs) const;
 
   struct Writer {
     /// In which step; others say nothing.

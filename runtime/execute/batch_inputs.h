@@ -15,6 +15,7 @@
 
 #include "runtime/execute/metadata.h"
 #include "runtime/step_sampling.h"
+#include "runtime/weights/packing.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,11 @@ struct BatchInputs {
   /// [max_rows] The first rank of the row's adapter, and how many it has, 0
   /// without one; null in a program without adapters.
   int32_t *adapter_places = nullptr, *adapter_counts = nullptr;
+  /// [logit_panels + 1] Of a step whose rows want logits of some tokens only:
+  /// how many of the panels before each one have such tokens, and at the end of
+  /// all. Where neighbours are equal the panel between them is not computed.
+  /// Null in a program that computes all logits in every step.
+  int32_t *wanted_panels = nullptr;
 };
 
 /// The capacities of a batch program.
@@ -75,7 +81,14 @@ struct BatchCapacities {
   /// Ranks of adapters that there is room for, and the most of one; 0 in a
   /// program without.
   uint32_t adapter_ranks = 0, most_adapter_ranks = 0;
+  /// Panels of 16 tokens of which a step may compute the logits of some alone;
+  /// 0 in a program that computes all logits in every step.
+  uint32_t logit_panels = 0;
 
+  /// Which of the panels has a token.
+  static uint32_t panel_of(uint64_t token) {
+    return static_cast<uint32_t>(token / panel_lanes);
+  }
   /// Entries of one line of BatchInputs::pages.
   size_t line_entries() const {
     return static_cast<size_t>(pages_of(max_positions));
@@ -98,7 +111,19 @@ inline BatchCapacities batch_capacities(const Metadata &metadata,
           metadata.vocabulary,
           metadata.batch->hidden_width,
           metadata.batch->adapters ? metadata.batch->adapters->ranks : 0,
-          metadata.batch->adapters ? metadata.batch->adapters->most : 0};
+          metadata.batch->adapters ? metadata.batch->adapters->most : 0,
+          metadata.batch->wanted_panels
+              ? static_cast<uint32_t>(
+                    panel_count(metadata.vocabulary, /*interleave=*/false))
+              : 0};
+}
+
+/// Has a step compute all logits.
+inline void want_all_logits(const BatchInputs &inputs,
+                            const BatchCapacities &shape) {
+  if (inputs.wanted_panels)
+    for (uint32_t panel = 0; panel <= shape.logit_panels; ++panel)
+      inputs.wanted_panels[panel] = static_cast<int32_t>(panel);
 }
 
 /// Where a program with these storages reads them.
@@ -123,6 +148,8 @@ inline BatchInputs batch_inputs(const BatchDescription &batch,
     at(batch.adapters->places, inputs.adapter_places);
     at(batch.adapters->counts, inputs.adapter_counts);
   }
+  if (batch.wanted_panels)
+    at(*batch.wanted_panels, inputs.wanted_panels);
   return inputs;
 }
 

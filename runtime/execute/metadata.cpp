@@ -143,11 +143,14 @@ BatchDescription parse_batch(const nlohmann::json &json,
                             shared(batch_step_masks),
                             shared(batch_step_draws),
                             0};
-  for (const nlohmann::json &tensor : json.at("tensors"))
+  for (const nlohmann::json &tensor : json.at("tensors")) {
     if (tensor.at("name") == batch_step_hidden) {
       batch.hidden_states = shared(batch_step_hidden);
       batch.hidden_width = tensor.at("shape").at(1).get<uint32_t>();
     }
+    if (tensor.at("name") == batch_step_wanted)
+      batch.wanted_panels = shared(batch_step_wanted);
+  }
   if (auto adapters = json.find("adapters"); adapters != json.end()) {
     batch.adapters = {adapters->at("ranks").get<uint32_t>(),
                       adapters->at("most").get<uint32_t>(),

@@ -195,6 +195,9 @@ struct BatchDescription {
   std::optional<size_t> hidden_states = {};
   uint32_t hidden_width = 0;
   std::optional<AdapterCapacity> adapters = {};
+  /// Which storage begins with what says which logits a step computes, in a
+  /// program that may leave some out.
+  std::optional<size_t> wanted_panels = {};
 
   /// Whether the runtime reads or writes it, between two steps or, as masks,
   /// beside one.
@@ -203,6 +206,8 @@ struct BatchDescription {
       return true;
     if (adapters &&
         (storage == adapters->places || storage == adapters->counts))
+      return true;
+    if (storage == wanted_panels)
       return true;
     for (size_t shared : {tokens, positions, sequences, slots, pages, sampling,
                           changes, masks, draws})

@@ -13,6 +13,7 @@ BatonStep OneSequence::begin(std::span<int32_t> /*tokens*/) {
     inputs.pages[page] = static_cast<int32_t>(page);
   // The driver draws for itself.
   std::fill_n(inputs.sampling, limits.max_outputs, BatonSampling{});
+  want_all_logits(inputs, limits);
   return provide(driver.begin(sequence));
 }
 

@@ -127,6 +127,7 @@ public:
 
   BatonStep begin(std::span<int32_t>) override {
     const uint64_t pages = pages_of(positions);
+    want_all_logits(inputs, shape);
     for (uint64_t sequence = 0; sequence < sequences; ++sequence)
       for (uint64_t entry = 0; entry < pages; ++entry)
         inputs.pages[sequence * shape.line_entries() + entry] =

@@ -29,8 +29,9 @@ namespace {
 struct StepData {
   std::span<int32_t> tokens = {};
   const BatchInputs *inputs = nullptr;
-  /// Entries of a sequence's line of pages.
-  size_t line = 0;
+  /// Entries of a sequence's line of pages, and panels of logits of which steps
+  /// may leave some out.
+  size_t line = 0, panels = 0;
 };
 
 /// The steps that one driver decides about, for all ranks.
@@ -250,6 +251,9 @@ public:
 
   BatonStep begin(std::span<int32_t> tokens) override {
     data.tokens = tokens;
+    // Nobody reads this rank's logits: it leaves all of them out.
+    if (data.inputs && data.inputs->wanted_panels)
+      std::fill_n(data.inputs->wanted_panels, data.panels + 1, 0);
     return next();
   }
   bool provides_inputs() const override { return data.inputs; }
@@ -274,9 +278,11 @@ private:
 /// Where a rank's steps read what its driver provides, if it does.
 StepData data_of(const Execution &execution, const Metadata &metadata,
                  bool provides_inputs) {
-  return provides_inputs
-             ? StepData{{}, &execution.inputs(), pages_of(metadata.max_seq)}
-             : StepData{};
+  return provides_inputs ? StepData{{},
+                                    &execution.inputs(),
+                                    pages_of(metadata.max_seq),
+                                    batch_capacities(metadata, 0).logit_panels}
+                         : StepData{};
 }
 
 constexpr const char *kPages = "the number of pages";

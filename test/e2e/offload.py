@@ -108,8 +108,10 @@ def test(arguments, scratch):
         for number in range(SEQUENCES):
             file.write(json.dumps({"id": str(number), "tokens": [number, 1, 2] * (number * 9 + 1),
                                    "continuations": [[5, number, 7] * 5, [number]], "logprobs": 2}) + "\n")
+        file.write(json.dumps({"id": "choices", "tokens": [1, 2] * 40, "choices": [3, 4, 5]}) + "\n")
+        file.write(json.dumps({"id": "only", "tokens": [2, 1] * 40, "choices": [3, 4, 5], "only": True}) + "\n")
     scores, summary, _ = batch("scores", command="score", requests="texts.jsonl")
-    expect(scores.count("\n") == SEQUENCES and '"error"' not in scores and "memory" not in summary, scores)
+    expect(scores.count("\n") == SEQUENCES + 2 and '"error"' not in scores and "memory" not in summary, scores)
     found, summary, resident = batch("scores-limited", "--memory", f"{limit}MiB", "--kv-in-memory", "0", "--workers", "2",
                                      command="score", requests="texts.jsonl")
     memory = summary["memory"]

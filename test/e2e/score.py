@@ -2,11 +2,13 @@
 
 Continuations of random lengths, several behind each context, and choices of single tokens have the
 log-probabilities that follow from `logits`, and say whether they are what greedy decoding
-comes to; probabilities of choices sum to 1. To the last digit they are the same for other
+comes to; probabilities of choices sum to 1, and their log-probabilities are those that they have as continuations. Those
+that are compared only among each other have the logits of `logits`, and steps with no others leave out the rest, as
+a trace shows. To the last digit they are the same for other
 workers, chunks, pages, numbers of rows with logits, without the cache of prefixes, and as `prompt_logprobs` of
 `batch`. A common context is computed once. A run that was torn off goes on. With a tokenizer, texts have the
 tokens of both together. With --device the same is held for CUDA, emulated, and results are those of the CPU.
-With --mesh both programs have ranks. What does not go together is refused by name.
+With --products linears of a device are on tensor cores. With --mesh both programs have ranks. What does not go together is refused by name.
 """
 
 import argparse
@@ -92,6 +94,12 @@ class Oracle:
             pairs.append((row[token] - base, row.index(largest)))
         return pairs
 
+    def row(self, context):
+        """The logits behind the context."""
+        file = self.program.logits(context, self.path)
+        values = array.array("f", file[file.index(b"\n") + 1:])
+        return values[-len(values) // len(context):]
+
 
 def check_score(score, pairs, continuation, request):
     """A continuation's score against what the oracle says."""
@@ -119,6 +127,82 @@ def check_scores(oracle, requests, results):
             continue
         for continuation, score in zip(request["continuations"], result["scores"], strict=True):
             check_score(score, oracle.logprobs(request["tokens"], continuation), continuation, request)
+
+
+def as_continuations(request):
+    """The request's choices as texts of one token each."""
+    return {"id": request["id"] + ".long", "tokens": request["tokens"],
+            "continuations": [[token] for token in request["choices"]]}
+
+
+def only_choices(request):
+    return request | {"id": request["id"] + ".only", "only": True}
+
+
+def check_choices(scoring, oracle, requests, results):
+    """Beside other requests and without them: as continuations, and among each other only."""
+    compared = [(request, result) for request, result in zip(requests, results) if "choices" in request]
+    long, _ = scoring.run([as_continuations(request) for request, _ in compared])
+    for (request, result), scores in zip(compared, long, strict=True):
+        for choice, score in zip(result["scores"], scores["scores"], strict=True):
+            expect(choice["logprob"] == score["logprob"] and choice["greedy"] == score["greedy"],
+                   f"{request}: {choice}, as a continuation {score}")
+        expect(result["prompt_tokens"] == len(request["tokens"]), f"{result}")
+    few = [only_choices(request) for request, _ in compared]
+    alone, summary = scoring.run(few)
+    mixed, _ = scoring.run(requests + few)
+    expect(without_cache(mixed[len(requests):]) == without_cache(alone), "choices only, beside others: other results")
+    expect(without_cache(mixed[:len(requests)]) == results, "others beside choices only: other results")
+    for request, result in zip(few, alone, strict=True):
+        row = oracle.row(request["tokens"])
+        logits = [row[token] for token in request["choices"]]
+        weights = [math.exp(logit - max(logits)) for logit in logits]
+        best = min(token for token, logit in zip(request["choices"], logits) if logit == max(logits))
+        for token, logit, weight, choice in zip(request["choices"], logits, weights, result["scores"], strict=True):
+            expect((choice["token"], choice["logit"]) == (token, logit), f"{request}: {choice}, expected {logit}")
+            expect(abs(choice["probability"] - weight / sum(weights)) < 1e-9, f"{request}: {choice}")
+            expect(choice["greedy"] == (token == best) and "logprob" not in choice, f"{request}: {choice}")
+    expect(summary["rows"] == summary["prompt_tokens"], f"{summary}")
+    print(f"{len(few)} lists of choices have the log-probabilities of continuations, and the logits of one sequence")
+
+
+def traced_tasks(path, phase):
+    with open(path) as file:
+        return sum(event.get("name") == phase and event.get("ph") == "X" for event in json.load(file)["traceEvents"])
+
+
+def check_left_out(scoring, vocabulary, path, context, columns):
+    """Tasks of so many columns each whose columns nobody wants have no work: a trace has those that have."""
+    phase, chosen = "lm_head", [0, 5, 40]
+    tiles = -(-vocabulary // columns)
+    wanted = len({token // columns for token in chosen})
+    counts = []
+    for only in (True, False):
+        results, summary = scoring.run([{"id": "w", "tokens": context, "choices": chosen, "only": only}], "--trace",
+                                       path("trace.json"), "--workers", 2)
+        counts.append(traced_tasks(path("trace.json"), phase))
+        expect(summary["steps"] == 1 and "error" not in results[0], f"{summary}")
+        panels = -(-vocabulary // 16)
+        left_out = panels - len({token // 16 for token in chosen}) if only else 0
+        expect((summary["logit_panels"], summary["left_out_panels"]) == (panels, left_out), f"{summary}")
+    expect(counts == [wanted, tiles], f"tasks of {phase}: {counts}, expected {[wanted, tiles]}")
+    print(f"{wanted} of {tiles} tasks compute logits, where only {len(chosen)} tokens are compared")
+
+
+def test_products(case, scoring, path):
+    """On tensor cores logits have bits of their own: those of choices are held against one another."""
+    requests = [{"id": str(rows), "tokens": case["tokens"][:rows], "choices": [0, 5, 40, 17]} for rows in (20, 9, 3)]
+    full, _ = scoring.run(requests)
+    only, summary = scoring.run([only_choices(request) for request in requests])
+    long, _ = scoring.run([as_continuations(request) for request in requests])
+    for all_of_it, few, scores in zip(full, only, long, strict=True):
+        for choice, alone, score in zip(all_of_it["scores"], few["scores"], scores["scores"], strict=True):
+            expect(choice["logprob"] == score["logprob"], f"{choice}, as a continuation {score}")
+            expect(abs(choice["probability"] - alone["probability"]) < 1e-6, f"{choice}, among choices {alone}")
+    expect(summary["left_out_panels"] > 0, f"{summary}")
+    vocabulary = json.loads(run([scoring.program.path, "info", "--json"]).stdout)["model"]["vocabulary"]
+    for rows, columns in (20, 128), (9, 16):
+        check_left_out(scoring, vocabulary, path, case["tokens"][:rows], columns)
 
 
 def check_greedy(one, scoring, context):
@@ -215,6 +299,9 @@ def test(arguments, scratch):
     mesh = [f"--mesh={arguments.mesh}"] if arguments.mesh else []
     capacities = [f"--max-batch={SEQUENCES}", f"--max-rows={ROWS}", f"--max-outputs={OUTPUTS}", *mesh]
     device = ["--batch-invariant", "--target=cuda:emulated"] if arguments.device else []
+    if arguments.products:
+        program = Program(arguments.batonc, arguments.folder, path("products"), *capacities, "--target=cuda:emulated")
+        return test_products(case, Scoring(program, path), path)
     one = Program(arguments.batonc, arguments.folder, path("one"), *mesh)
     scoring = Scoring(Program(arguments.batonc, arguments.folder, path("many"), *capacities, *device), path)
     info = json.loads(run([scoring.program.path, "info", "--json"]).stdout)
@@ -222,8 +309,16 @@ def test(arguments, scratch):
 
     requests = make_requests(case, 7 if arguments.device else 24, generator)
     found, summary = scoring.run(requests)
-    check_scores(Oracle(one, path("one.npy")), requests, found)
+    oracle = Oracle(one, path("one.npy"))
+    check_scores(oracle, requests, found)
     results = without_cache(found)
+    if not arguments.device:
+        check_torn(scoring, requests, results, path)
+    check_choices(scoring, oracle, requests, results)
+    if not arguments.mesh:
+        # As the targets' files have tiles; on a device steps of at most 16 rows have others.
+        for rows, columns in [(20, 128), (9, 16)] if arguments.device else [(9, 64)]:
+            check_left_out(scoring, info["model"]["vocabulary"], path, case["tokens"][:rows], columns)
     print(f"{len(requests)} requests in {summary['steps']} steps: the log-probabilities of one sequence each")
     if arguments.device:
         expect(without_cache(scoring.run(requests, "--workers", 3, "--prefill-chunk", 5)[0]) == results,
@@ -233,7 +328,6 @@ def test(arguments, scratch):
             expect(result == expected, f"on the CPU: {result}, expected {expected}")
         return
 
-    check_torn(scoring, requests, results, path)
     ranks = math.prod(int(axis.split("=")[1]) for axis in (arguments.mesh or "pp=1").split(","))
     few = ["--kv-memory", str(3 * ranks * info["batch"]["page_bytes"])]
     for flags in (few, ["--workers", 1, "--no-prefix-cache"], ["--workers", 3, "--prefill-chunk", 5, *few]):
@@ -258,6 +352,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
     parser.add_argument("--device", action="store_true")
+    parser.add_argument("--products", action="store_true", help="CUDA, emulated, on tensor cores")
     parser.add_argument("--mesh", help="as of batonc")
     parser.add_argument("folder")
     arguments = parser.parse_args()

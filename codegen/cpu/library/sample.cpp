@@ -300,14 +300,18 @@ BATON_INLINE bool find_largest(const Real *logits, int64_t vocabulary,
   return __builtin_reduce_and(finite) != 0;
 }
 
+/// The token of the largest logit, of equal ones the lowest.
+BATON_INLINE int32_t token_of(const Real *logits, Real largest) {
+  int32_t token = 0;
+  while (logits[token] != largest)
+    ++token;
+  return token;
+}
+
 BATON_INLINE int32_t draw(const Real *logits, int64_t vocabulary, Real largest,
                           const BatonSampling &wanted, int32_t *tokens) {
-  if (wanted.temperature == 0 || wanted.top_k == 1) {
-    int32_t token = 0;
-    while (logits[token] != largest)
-      ++token;
-    return token;
-  }
+  if (wanted.temperature == 0 || wanted.top_k == 1)
+    return token_of(logits, largest);
   const Weights weights(logits, vocabulary, largest, wanted.temperature);
   const double number = uniform(wanted.seed, wanted.position);
   const bool counts =
@@ -367,10 +371,18 @@ BATON_INLINE Real exclude(Real *kept, const Real *logits, int64_t vocabulary,
   return __builtin_reduce_max(best);
 }
 
-/// Those of the token that `draw` has, and of the most likely ones.
-BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
-                                 int64_t vocabulary, Real largest,
-                                 uint32_t likely) {
+/// The words of a BatonDraw before those of tokens that are listed.
+struct Drawn {
+  BatonLogprob drawn;
+  BatonLogprob likely[BATON_MOST_LIKELY];
+};
+static_assert(sizeof(Drawn) == __builtin_offsetof(BatonDraw, listed));
+
+/// Those of the token that `draw` has, and of the most likely ones. Returns
+/// what is subtracted from a logit.
+BATON_INLINE double write_logprobs(Drawn &draw, const Real *logits,
+                                   int64_t vocabulary, Real largest,
+                                   uint32_t likely) {
   const Weights weights(logits, vocabulary, largest, 1);
   const double base =
       double(largest) +
@@ -394,54 +406,99 @@ BATON_INLINE void write_logprobs(BatonDraw &draw, const Real *logits,
       draw.likely[place] = draw.likely[place - 1];
     draw.likely[place] = logprob(static_cast<int32_t>(token));
   }
+  return base;
+}
+
+/// Writes the logits of the tokens that are listed, less `base`. Returns the
+/// likeliest of them with its logit, of equal ones the lowest; a token that is
+/// BATON_NOT_FINITE if a logit is not.
+BATON_INLINE BatonLogprob write_listed(int32_t *listed, const Real *logits,
+                                       int64_t vocabulary,
+                                       const BatonSampling &wanted,
+                                       const BatonChange *tokens, double base) {
+  BatonLogprob best = {BATON_NOT_DRAWN, 0};
+  bool finite = true;
+  for (uint32_t i = 0; i < wanted.changes && i < BATON_MOST_LISTED; ++i) {
+    const int32_t token = tokens[i].token;
+    if (token < 0 || token >= vocabulary)
+      continue;
+    const Real logit = logits[token];
+    // NOLINTNEXTLINE(misc-redundant-expression)
+    finite &= logit - logit == 0;
+    const auto value = static_cast<float>(double(logit) - base);
+    __builtin_memcpy(listed + i, &value, sizeof value);
+    if (best.token < 0 || logit > static_cast<Real>(best.logprob) ||
+        (logit == static_cast<Real>(best.logprob) && token < best.token))
+      best = {token, static_cast<float>(logit)};
+  }
+  return finite ? best : BatonLogprob{BATON_NOT_FINITE, 0};
+}
+
+/// What is wanted of a row. `masked` are the words of its mask, `work` has room
+/// for two vocabularies.
+BATON_INLINE void sample_row(Drawn &made, int32_t *listed, Real *work,
+                             const Real *own, int64_t vocabulary,
+                             const BatonSampling &wanted,
+                             const BatonChange *changes,
+                             const uint32_t *masked) {
+  if (wanted.wanted == BATON_WANTED_LISTED_ONLY) {
+    made.drawn = write_listed(listed, own, vocabulary, wanted, changes, 0);
+    return;
+  }
+  const bool lists = wanted.wanted == BATON_WANTED_LISTED;
+  const bool scores = wanted.wanted == BATON_WANTED_SCORE || lists;
+  if (wanted.changes && !scores) {
+    change(work, own, vocabulary, wanted, changes);
+    own = work;
+  }
+  Real largest = 0;
+  const bool finite = find_largest(own, vocabulary, largest);
+  if (finite && wanted.masked && !scores) {
+    largest = exclude(work, own, vocabulary, masked);
+    own = work;
+  }
+  if (!finite)
+    made.drawn.token = BATON_NOT_FINITE;
+  else if (wanted.wanted == BATON_WANTED_SCORE)
+    made.drawn.token = static_cast<int32_t>(wanted.given);
+  else if (lists)
+    made.drawn.token = token_of(own, largest);
+  else if (largest > -__builtin_inf())
+    made.drawn.token = draw(own, vocabulary, largest, wanted,
+                            reinterpret_cast<int32_t *>(work + vocabulary));
+  if (wanted.wanted >= BATON_WANTED_LOGPROBS && made.drawn.token >= 0) {
+    const double base =
+        write_logprobs(made, own, vocabulary, largest, wanted.likely);
+    if (lists)
+      write_listed(listed, own, vocabulary, wanted, changes, base);
+  }
 }
 
 } // namespace
 
-BATON_TASK void
-baton_task_sample(int32_t *__restrict draws, int64_t draws_stride,
-                  Real *__restrict workspace, int64_t workspace_stride,
-                  const Real *__restrict logits, int64_t logits_stride,
-                  const int32_t *__restrict sampling, int64_t sampling_stride,
-                  const int32_t *__restrict changes, int64_t /*change_words*/,
-                  int64_t line_words, const int32_t *__restrict masks,
-                  int64_t masks_stride, int64_t rows, int64_t vocabulary,
-                  Real *__restrict /*scratch*/) {
+BATON_TASK void baton_task_sample(
+    int32_t *__restrict draws, int64_t draws_stride, int32_t *__restrict listed,
+    int64_t listed_stride, Real *__restrict workspace, int64_t workspace_stride,
+    const Real *__restrict logits, int64_t logits_stride,
+    const int32_t *__restrict sampling, int64_t sampling_stride,
+    const int32_t *__restrict changes, int64_t /*change_words*/,
+    int64_t line_words, const int32_t *__restrict masks, int64_t masks_stride,
+    int64_t rows, int64_t vocabulary, Real *__restrict /*scratch*/) {
   for (int64_t row = 0; row < rows; ++row) {
     BatonSampling wanted;
     __builtin_memcpy(&wanted, sampling + row * sampling_stride, sizeof wanted);
-    BatonDraw made;
+    Drawn made;
     made.drawn = {BATON_NOT_DRAWN, 0};
     for (BatonLogprob &likely : made.likely)
       likely = {BATON_NOT_DRAWN, 0};
-    if (wanted.wanted != BATON_WANTED_NOTHING) {
-      const Real *own = logits + row * logits_stride;
-      Real *work = workspace + row * workspace_stride;
-      const bool scores = wanted.wanted == BATON_WANTED_SCORE;
-      if (wanted.changes && !scores) {
-        change(work, own, vocabulary, wanted,
-               reinterpret_cast<const BatonChange *>(changes +
-                                                     wanted.line * line_words));
-        own = work;
-      }
-      Real largest = 0;
-      const bool finite = find_largest(own, vocabulary, largest);
-      if (finite && wanted.masked && !scores) {
-        largest = exclude(
-            work, own, vocabulary,
-            reinterpret_cast<const uint32_t *>(masks + row * masks_stride));
-        own = work;
-      }
-      if (!finite)
-        made.drawn.token = BATON_NOT_FINITE;
-      else if (scores)
-        made.drawn.token = static_cast<int32_t>(wanted.given);
-      else if (largest > -__builtin_inf())
-        made.drawn.token = draw(own, vocabulary, largest, wanted,
-                                reinterpret_cast<int32_t *>(work + vocabulary));
-      if (wanted.wanted >= BATON_WANTED_LOGPROBS && made.drawn.token >= 0)
-        write_logprobs(made, own, vocabulary, largest, wanted.likely);
-    }
+    if (wanted.wanted != BATON_WANTED_NOTHING)
+      sample_row(
+          made, listed + row * listed_stride,
+          workspace + row * workspace_stride, logits + row * logits_stride,
+          vocabulary, wanted,
+          reinterpret_cast<const BatonChange *>(changes +
+                                                wanted.line * line_words),
+          reinterpret_cast<const uint32_t *>(masks + row * masks_stride));
     __builtin_memcpy(draws + row * draws_stride, &made, sizeof made);
   }
 }

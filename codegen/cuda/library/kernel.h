@@ -153,6 +153,8 @@ struct BatonPlace {
   int64_t iteration = 0, tile = -1;
   /// As the phase's loop has it.
   int64_t previous = -1;
+  /// Of a phase with a condition: whether all of its tasks have work.
+  bool all_work = true;
 
   static constexpr int32_t ended = -1, failed = -2;
 
@@ -341,10 +343,10 @@ struct BatonWorkerState : BatonWorker {
       baton_add_release(counter, tasks);
   }
   /// Ends any task. Behind it the scratch may be written again.
-  __device__ __forceinline__ void end_task(bool notified) {
+  __device__ __forceinline__ void end_task(bool notified, bool traced = true) {
     if (!notified)
       __syncthreads();
-    if (trace && threadIdx.x == 0) {
+    if (trace && traced && threadIdx.x == 0) {
       uint64_t at = device->traced[index]++;
       if (at < device->trace_capacity)
         trace[index * device->trace_capacity + at] = {

@@ -77,10 +77,11 @@ BATON_DEVICE int32_t exclude_tokens(float *kept, const float *logits,
 
 /// Log-probabilities of the token drawn or given, and of the likeliest ones,
 /// the first of which is `best`.
-BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
-                                 int64_t vocabulary, int32_t best,
-                                 int32_t drawn, uint32_t likely,
-                                 SamplingMemory *memory) {
+/// Returns what is subtracted from a logit.
+BATON_DEVICE double write_logprobs(BatonDraw *draw, const float *logits,
+                                   int64_t vocabulary, int32_t best,
+                                   int32_t drawn, uint32_t likely,
+                                   SamplingMemory *memory) {
   const TokenWeights weights(vocabulary, logits[best], 1);
   uint64_t own = 0, before = 0;
   for (int64_t token = threadIdx.x; token < vocabulary; token += blockDim.x)
@@ -102,16 +103,48 @@ BATON_DEVICE void write_logprobs(BatonDraw *draw, const float *logits,
       best = likeliest(logits, vocabulary, memory->integers,
                        order_of(logits[best], best), /*checks=*/false);
   }
+  return base;
+}
+
+/// Writes the logits of the tokens that are listed, less `base`. Returns the
+/// likeliest of them, of equal ones the lowest, or BATON_NOT_FINITE if a logit
+/// is not; given to all threads. Begins behind a barrier, and ends with one.
+BATON_DEVICE int32_t write_listed(int32_t *listed, const float *logits,
+                                  int64_t vocabulary,
+                                  const BatonSampling &wanted,
+                                  const BatonChange *tokens, double base,
+                                  int64_t *shared) {
+  int64_t best = -0x7fffffffffffffff;
+  bool fine = true;
+  const uint32_t most = wanted.changes < BATON_MOST_LISTED
+                            ? wanted.changes
+                            : uint32_t(BATON_MOST_LISTED);
+  for (uint32_t i = threadIdx.x; i < most; i += blockDim.x) {
+    const int32_t token = tokens[i].token;
+    if (token < 0 || token >= vocabulary)
+      continue;
+    const float logit = logits[token];
+    fine &= (__float_as_int(logit) & 0x7f800000) != 0x7f800000;
+    listed[i] =
+        __float_as_int(static_cast<float>(static_cast<double>(logit) - base));
+    const int64_t order = order_of(logit, token);
+    best = order > best ? order : best;
+  }
+  best = largest_of_block(best, shared);
+  if (__syncthreads_or(!fine))
+    return BATON_NOT_FINITE;
+  return static_cast<int32_t>(0x7fffffff - (best & 0x7fffffff));
 }
 
 } // namespace baton::cuda
 
 BATON_DEVICE void baton_task_sample(
-    int32_t *draws, int64_t draws_stride, float *workspace,
-    int64_t workspace_stride, const float *logits, int64_t logits_stride,
-    const int32_t *sampling, int64_t sampling_stride, const int32_t *changes,
-    int64_t /*change_words*/, int64_t line_words, const int32_t *masks,
-    int64_t masks_stride, int64_t rows, int64_t vocabulary, float *scratch) {
+    int32_t *draws, int64_t draws_stride, int32_t *listed,
+    int64_t listed_stride, float *workspace, int64_t workspace_stride,
+    const float *logits, int64_t logits_stride, const int32_t *sampling,
+    int64_t sampling_stride, const int32_t *changes, int64_t /*change_words*/,
+    int64_t line_words, const int32_t *masks, int64_t masks_stride,
+    int64_t rows, int64_t vocabulary, float *scratch) {
   using namespace baton::cuda;
   auto *const memory = reinterpret_cast<SamplingMemory *>(scratch);
   for (int64_t row = 0; row < rows; ++row) {
@@ -125,12 +158,22 @@ BATON_DEVICE void baton_task_sample(
     if (wanted.wanted == BATON_WANTED_NOTHING)
       continue;
     const float *own = logits + row * logits_stride;
-    const bool scores = wanted.wanted == BATON_WANTED_SCORE;
+    const bool lists = wanted.wanted >= BATON_WANTED_LISTED;
+    const bool scores = wanted.wanted == BATON_WANTED_SCORE || lists;
+    const auto *tokens = reinterpret_cast<const BatonChange *>(
+        changes + wanted.line * line_words);
+    if (wanted.wanted == BATON_WANTED_LISTED_ONLY) {
+      const int32_t best =
+          write_listed(listed + row * listed_stride, own, vocabulary, wanted,
+                       tokens, 0, memory->integers);
+      if (threadIdx.x == 0)
+        draw_of_row->drawn = {best, best < 0 ? 0.0f : own[best]};
+      __syncthreads();
+      continue;
+    }
     if (wanted.changes && !scores) {
       float *const changed = workspace + row * workspace_stride;
-      change_logits(changed, own, vocabulary, wanted,
-                    reinterpret_cast<const BatonChange *>(
-                        changes + wanted.line * line_words));
+      change_logits(changed, own, vocabulary, wanted, tokens);
       own = changed;
     }
     int32_t best = likeliest(own, vocabulary, memory->integers);
@@ -145,7 +188,7 @@ BATON_DEVICE void baton_task_sample(
       own = kept;
     }
     if (best >= 0 && scores)
-      token = static_cast<int32_t>(wanted.given);
+      token = lists ? best : static_cast<int32_t>(wanted.given);
     else if (best >= 0)
       token = draw(own, vocabulary, best,
                    {wanted.temperature, wanted.top_p, wanted.min_p,
@@ -155,9 +198,13 @@ BATON_DEVICE void baton_task_sample(
     __syncthreads();
     if (threadIdx.x == 0)
       draw_of_row->drawn.token = token;
-    if (best >= 0 && wanted.wanted >= BATON_WANTED_LOGPROBS)
-      write_logprobs(draw_of_row, own, vocabulary, best, token, wanted.likely,
-                     memory);
+    if (best >= 0 && wanted.wanted >= BATON_WANTED_LOGPROBS) {
+      const double base = write_logprobs(draw_of_row, own, vocabulary, best,
+                                         token, wanted.likely, memory);
+      if (lists)
+        write_listed(listed + row * listed_stride, own, vocabulary, wanted,
+                     tokens, base, memory->integers);
+    }
     __syncthreads();
   }
 }

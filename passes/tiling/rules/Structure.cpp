@@ -43,10 +43,15 @@ static LogicalResult tile(model::ReturnOp op, Tiler &tiler) {
   PhaseBuilder phase =
       tiler.plan.phase(tiler.plan.uniqueName("advance"), op.getLoc(),
                        {tiler.plan.constant(1)}, {1});
-  phase.reads(logits, phase.whole(logits));
+  phase.reads(
+      logits, phase.whole(logits),
+      {.may = tiler.batch && tiler.batch->mayLeaveOut(op.getOperand(0))});
   if (tiler.batch) {
     View draws = tiler.viewOf(op.getOperand(1));
-    phase.reads(draws, phase.whole(draws));
+    Box drawn = phase.whole(draws), listed = drawn;
+    drawn.high[1] = listed.low[1] = phase.constant(model::kDrawnWords);
+    phase.reads(draws, drawn);
+    phase.reads(draws, listed, {.may = true});
     if (hidden.buffer)
       phase.reads(hidden, phase.whole(hidden));
     tiler.batch->provide(phase);

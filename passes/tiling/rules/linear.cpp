@@ -2,6 +2,7 @@
 
 #include "passes/tiling/rules/Rules.h"
 
+#include "passes/tiling/BatchInputs.h"
 #include "passes/tiling/Linears.h"
 #include "passes/tiling/Products.h"
 #include "passes/tiling/Training.h"
@@ -164,7 +165,15 @@ LogicalResult tasks::tileLinear(model::LinearOp op, Operation *made,
     task.residual = phase.address(residual, box);
     task.residualStride = phase.stride(residual, 0);
   }
-  phase.writes(out, box);
+  // Of logits a step may want some alone.
+  const bool isPartial =
+      tiler.batch && tiler.batch->mayLeaveOut(made->getResult(0));
+  if (isPartial)
+    phase.runsWhen(tiler.batch->wantedPanels(),
+                   phase.coordinate(1) * (tiles.width / kPanel),
+                   tiles.width / kPanel, ceilDiv(tiles.columns, kPanel),
+                   kPanel);
+  phase.writes(out, box, {.may = isPartial});
   task.out = phase.address(out, box);
   task.outStride = phase.stride(out, 0);
   task.rows = tiles.rows.count(phase);

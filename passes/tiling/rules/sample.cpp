@@ -2,6 +2,7 @@
 
 #include "passes/tiling/rules/Rules.h"
 
+#include "passes/tiling/BatchInputs.h"
 #include "passes/tiling/TilingPieces.h"
 #include "runtime/step_sampling.h"
 #include "runtime/step_sequence.h"
@@ -13,6 +14,7 @@ using model::typeOf;
 
 static_assert(sizeof(BatonChange) == 4 * model::kChangeWords);
 static_assert(sizeof(BatonDraw) == 4 * model::kDrawWords);
+static_assert(offsetof(BatonDraw, listed) == 4 * model::kDrawnWords);
 
 /// A task for each row: what is wanted of one says how long it takes.
 static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
@@ -43,19 +45,23 @@ static LogicalResult tile(model::SampleOp op, Tiler &tiler) {
   Box row = rowsOfTask(phase, logits, tiles.size),
       wanted = rowsOfTask(phase, sampling, tiles.size),
       work = rowsOfTask(phase, workspace, tiles.size),
-      drawn = rowsOfTask(phase, draws, tiles.size),
+      drawn = rowsOfTask(phase, draws, tiles.size), listed = drawn,
       mask = rowsOfTask(phase, masks, tiles.size),
       allChanges = phase.whole(changes);
-  phase.reads(logits, row);
+  drawn.high[1] = listed.low[1] = phase.constant(model::kDrawnWords);
+  // Of a step that computes some logits alone what nobody wants is left out.
+  phase.reads(logits, row, {.may = tiler.batch->mayLeaveOut(op.getLogits())});
   phase.reads(sampling, wanted);
   phase.reads(changes, allChanges);
   phase.reads(masks, mask, {.may = true});
   phase.writes(workspace, work, {.may = true});
   phase.writes(draws, drawn);
+  phase.writes(draws, listed, {.may = true});
   phase.needsScratch(BATON_SAMPLE_SCRATCH_BYTES);
   auto program = op->getParentOfType<model::ProgramOp>();
   phase.call("sample",
              {phase.address(draws, drawn), phase.stride(draws, 0),
+              phase.address(draws, listed), phase.stride(draws, 0),
               phase.address(workspace, work), phase.stride(workspace, 0),
               phase.address(logits, row), phase.stride(logits, 0),
               phase.address(sampling, wanted), phase.stride(sampling, 0),

@@ -1,6 +1,7 @@
 // What a schedule does to a plan: this file is one.
 //
 // RUN: batonc %golden/llama-gqa --schedule=%s --emit=event | FileCheck %s
+// RUN: batonc %golden/llama-gqa --max-batch=4 --max-rows=24 --schedule=%s --emit=event | FileCheck %s --check-prefix=BATCH
 
 // One word for each row of tiles; one phase where two were; one word for all
 // tiles of a phase.
@@ -22,6 +23,10 @@
 // CHECK: event.phase "lm_head" grid {{.*}} capacity [1, 2]
 // CHECK-SAME: write @lm_head, (d0, d1)[s0, s1, s2] -> (d0 * 48, d1 * 64 + 64) to (d0, d1)[s0, s1, s2] -> (d0 * 48 + 48, d1 * 64 + 128)
 // CHECK: event.call "linear_f32" [#event.address<@lm_head, (d0, d1)[s0, s1, s2] -> (d0 * 48, d1 * 64 + 64)>
+
+// Both parts look at the panels of their own columns.
+// BATCH: event.phase "lm_head.part" grid {{.*}} when <@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 4) below (d0, d1)[s0, s1, s2] -> (d1 * 4 + 4, 9) by 16>
+// BATCH: event.phase "lm_head" grid {{.*}} when <@wanted_panels, (d0, d1)[s0, s1, s2] -> (d1 * 4 + 4) below (d0, d1)[s0, s1, s2] -> (d1 * 4 + 8, 9) by 16>
 
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @plan(%plan: !transform.any_op {transform.readonly}) {

@@ -41,8 +41,8 @@ model.program @p max_seq 64 batch 1 {
   // expected-error @below {{appends behind a step's past, which a batch has none of}}
   %k = model.kv_append %v to "k" : (!model.tensor<rows x 2 x 8 x f32>) -> !model.tensor<kv x 2 x 8 x f32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
-  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
+  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 298 x i32>
 }
 
 // -----
@@ -256,8 +256,8 @@ model.program @p max_seq 64 batch 1 {
   %x = "test.value"() : () -> !model.tensor<rows x 3 x f32>
   %y = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   // expected-error @below {{logits have shape [rows, 3], expected [outputs, vocabulary]}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<rows x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
-  model.return %y, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<rows x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
+  model.return %y, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 298 x i32>
 }
 
 // -----
@@ -269,8 +269,8 @@ model.program @p max_seq 64 batch 1 {
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   %v = "test.value"() : () -> !model.tensor<outputs x 21 x i32>
   // expected-error @below {{sampling has shape [outputs, 21], expected [outputs, 28]}}
-  %d = model.sample %x, %v, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 21 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
-  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %v, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 21 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
+  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 298 x i32>
 }
 
 // -----
@@ -282,8 +282,8 @@ model.program @p max_seq 64 batch 1 {
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   %v = "test.value"() : () -> !model.tensor<3264 x f32>
   // expected-error @below {{changes are not i32}}
-  %d = model.sample %x, %w, %v, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x f32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
-  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %v, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x f32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
+  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 298 x i32>
 }
 
 // -----
@@ -294,8 +294,8 @@ model.program @p max_seq 64 batch 1 {
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
   %v = "test.value"() : () -> !model.tensor<outputs x 1 x i32>
   // expected-error @below {{masks are made by no model.token_mask}}
-  %d = model.sample %x, %w, %c, %v : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
-  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %v : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
+  model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 298 x i32>
 }
 
 // -----
@@ -306,18 +306,18 @@ model.program @p max_seq 64 batch 2 {
   %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 33 x f32>
   // expected-error @below {{masks has shape [outputs, 1], expected [outputs, 2]}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<6528 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
-  model.return %x, %d : !model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<6528 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
+  model.return %x, %d : !model.tensor<outputs x 33 x f32>, !model.tensor<outputs x 298 x i32>
 }
 
 // -----
 
-// ... the result is outputs x 42 x i32
+// ... the result is outputs x 298 x i32
 model.program @p max_seq 64 batch 1 {
 ^bb0(%t: !model.tensor<rows x i32>, %p: !model.tensor<rows x i32>, %s: !model.tensor<rows x i32>, %l: !model.tensor<rows x i32>, %g: !model.tensor<1 x i32>, %w: !model.tensor<outputs x 28 x i32>, %c: !model.tensor<3264 x i32>):
   %m = model.token_mask %w : (!model.tensor<outputs x 28 x i32>) -> !model.tensor<outputs x 1 x i32>
   %x = "test.value"() : () -> !model.tensor<outputs x 3 x f32>
-  // expected-error @below {{the result has shape [outputs], expected [outputs, 42]}}
+  // expected-error @below {{the result has shape [outputs], expected [outputs, 298]}}
   %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x i32>
   model.return %x, %d : !model.tensor<outputs x 3 x f32>, !model.tensor<outputs x i32>
 }
@@ -332,7 +332,7 @@ model.program @p max_seq 64 {
   %c = "test.value"() : () -> !model.tensor<3264 x i32>
   %m = "test.value"() : () -> !model.tensor<outputs x 1 x i32>
   // expected-error @below {{stands outside a batch}}
-  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 42 x i32>
+  %d = model.sample %x, %w, %c, %m : (!model.tensor<outputs x 3 x f32>, !model.tensor<outputs x 28 x i32>, !model.tensor<3264 x i32>, !model.tensor<outputs x 1 x i32>) -> !model.tensor<outputs x 298 x i32>
   model.return %x : !model.tensor<outputs x 3 x f32>
 }
 

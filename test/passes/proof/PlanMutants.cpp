@@ -138,6 +138,7 @@ private:
   void changeNotifications();
   void moveAccesses();
   void changeTables();
+  void changeConditions();
   void writeSchedules(size_t count);
   void combine(size_t count);
 
@@ -521,6 +522,43 @@ void Maker::moveAccesses() {
     }
 }
 
+/// Which tasks have work, and what is said of it.
+void Maker::changeConditions() {
+  for (auto [index, phase] : llvm::enumerate(phasesOf(program))) {
+    if (!phase.getCondition())
+      continue;
+    auto change = [&, index = index](const llvm::Twine &how, auto to) {
+      add(phase.getName() + " condition " + how, [index, to](ProgramOp copy) {
+        PhaseOp phase = phaseAt(copy, index);
+        if (auto condition = phase.getCondition())
+          phase.setConditionAttr(to(*condition));
+      });
+    };
+    auto with = [](ConditionAttr of, AffineMap low, AffineMap high,
+                   int64_t unit) {
+      return ConditionAttr::get(of.getContext(), of.getBuffer(), low, high,
+                                unit);
+    };
+    for (int64_t by : {-4, -1, 1, 4}) {
+      change("low by " + llvm::Twine(by), [=](ConditionAttr of) {
+        return with(of, shifted(of.getLow(), 0, by), of.getHigh(),
+                    of.getUnit());
+      });
+      for (unsigned end = 0;
+           end < phase.getCondition()->getHigh().getNumResults(); ++end)
+        change("end " + llvm::Twine(end) + " by " + llvm::Twine(by),
+               [=](ConditionAttr of) {
+                 return with(of, of.getLow(), shifted(of.getHigh(), end, by),
+                             of.getUnit());
+               });
+      change("unit by " + llvm::Twine(by), [=](ConditionAttr of) {
+        return with(of, of.getLow(), of.getHigh(), of.getUnit() + by);
+      });
+    }
+    change("gone", [](ConditionAttr) { return ConditionAttr(); });
+  }
+}
+
 void Maker::changeTables() {
   for (auto [index, phase] : llvm::enumerate(phasesOf(program))) {
     unsigned entries = phase.getEntries().size(), rank = phase.getRank();
@@ -732,6 +770,7 @@ std::vector<Mutation> Maker::make(MutationClass mutationClass, size_t most) {
     break;
   case MutationClass::changeTable:
     changeTables();
+    changeConditions();
     break;
   case MutationClass::schedule:
     writeSchedules(most);

@@ -111,6 +111,7 @@ private:
   std::optional<Fault> placeBuffers();
   std::optional<Fault> drawTables();
   std::optional<Fault> addEntries(Task &task);
+  std::optional<Fault> judgeCondition(const Task &task);
   std::optional<Fault> addTask(PhaseOp phase, int64_t iteration,
                                Point coordinates);
   std::optional<Fault> addTouches(Task &task, AccessAttr access);
@@ -353,6 +354,14 @@ static std::optional<Point> draw(std::mt19937 &random, TableProperty property,
   return values;
 }
 
+/// Whether the buffer is a running count that tells which tasks have work.
+static bool isCount(ProgramOp program, llvm::StringRef buffer) {
+  return llvm::any_of(phasesOf(program), [&](PhaseOp phase) {
+    auto condition = phase.getCondition();
+    return condition && condition->getBuffer().getValue() == buffer;
+  });
+}
+
 std::optional<Fault> StepInstance::drawTables() {
   for (auto op : program.getBody().getOps<TableOp>()) {
     Table &table = tables[op.getBuffer()];
@@ -368,6 +377,10 @@ std::optional<Fault> StepInstance::drawTables() {
       auto values =
           draw(random, op.getProperty(), buffer.extents[0],
                valuesOf(op.getLow(), {})[0], valuesOf(op.getHigh(), {})[0]);
+      // What tells which tasks have work never grows by more than one.
+      if (values && isCount(program, op.getBuffer()))
+        for (size_t at = 0; at < values->size(); ++at)
+          (*values)[at] = at ? (*values)[at - 1] + int64_t(random() % 2) : 0;
       // No step has such a table: whatever its tasks do, nobody sees it.
       if (!values)
         return Fault{FaultKind::noInstance, nameOf(buffer)};
@@ -400,6 +413,41 @@ std::optional<Fault> StepInstance::addEntries(Task &task) {
     task.place.push_back(values[at]);
   }
   return std::nullopt;
+}
+
+/// A task that has no work writes nothing of a unit that is wanted.
+std::optional<Fault> StepInstance::judgeCondition(const Task &task) {
+  PhaseOp phase = task.phase;
+  ConditionAttr condition = *phase.getCondition();
+  const Point &count =
+      tables.find(condition.getBuffer().getValue())->second.instances[0];
+  int64_t low = valuesOf(condition.getLow(), task.coordinates)[0];
+  Point ends = valuesOf(condition.getHigh(), task.coordinates);
+  int64_t high = *std::min_element(ends.begin(), ends.end());
+  auto isThere = [&](int64_t at) {
+    return at >= 0 && at < int64_t(count.size());
+  };
+  if (!isThere(low) || !isThere(high))
+    return Fault{
+        FaultKind::bounds,
+        (phase.getName() + " has a condition that is not there").str()};
+  if (count[low] < count[high])
+    return std::nullopt;
+  std::optional<Fault> fault;
+  for (auto access : phase.getAccessAttrs())
+    if (access.getWrite())
+      forEach(
+          valuesOf(access.getLow(), task.place),
+          valuesOf(access.getHigh(), task.place),
+          buffers[bufferIndex.lookup(access.getBuffer().getValue())].extents,
+          [&](const Point &point) {
+            int64_t unit = point.back() / condition.getUnit();
+            if (!isThere(unit + 1) || count[unit] < count[unit + 1])
+              fault =
+                  Fault{FaultKind::value,
+                        (phase.getName() + " leaves out what is wanted").str()};
+          });
+  return fault;
 }
 
 /// Where an element lies, relative to its copy's first.
@@ -498,6 +546,9 @@ std::optional<Fault> StepInstance::addTask(PhaseOp phase, int64_t iteration,
   Task task{phase, iteration, std::move(coordinates), {}, {}, {}, {}};
   if (auto fault = addEntries(task))
     return fault;
+  if (phase.getCondition())
+    if (auto fault = judgeCondition(task))
+      return fault;
   for (auto access : phase.getAccessAttrs())
     if (auto fault = addTouches(task, access))
       return fault;

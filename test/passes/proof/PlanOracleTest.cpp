@@ -87,6 +87,45 @@ TEST_F(PlanOracleTest, FindsNothingInASoundPlan) {
   EXPECT_EQ(faultOf(Plan()), std::nullopt) << message;
 }
 
+/// Of a unit that is wanted every task of its columns has work.
+TEST_F(PlanOracleTest, FindsTasksThatLeaveOutWhatIsWanted) {
+  auto faultWith = [&](const std::string &condition) {
+    module = mlir::parseSourceString<mlir::ModuleOp>(
+        R"(event.program @p max_rows 4 max_seq 8 max_outputs 1 {
+  event.storage @t_memory bytes 20
+  event.storage @x_memory bytes 32
+  event.buffer @t persistent : i32 extents affine_map<()[r, p, o] -> (5)> capacity [5] strides [1] in @t_memory {description = {role = "input"}}
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (8)> capacity [8] strides [1] in @x_memory
+  event.table @t holds ()[r, p, o] -> (0) to ()[r, p, o] -> (5) any
+  event.segment "s" repeat 1 {
+    event.phase "f" grid affine_map<()[r, p, o] -> (2)> capacity [2]
+      when <@t, )" +
+            condition +
+            R"(>
+      accesses [#event.access<read @t, (i)[r, p, o] -> (0) to (i)[r, p, o] -> (5)>,
+                #event.access<may write @x, (i)[r, p, o] -> (i * 4) to (i)[r, p, o] -> (i * 4 + 4)>] {}
+  }
+})",
+        &context);
+    EXPECT_TRUE(module) << condition;
+    int faults = 0;
+    for (unsigned seed = 0; module && seed < 20; ++seed)
+      if (auto fault = findFault(*module->getOps<event::ProgramOp>().begin(),
+                                 {2, 0, 1}, seed)) {
+        ++faults;
+        EXPECT_EQ(fault->kind, FaultKind::value);
+        EXPECT_EQ(fault->message, "f leaves out what is wanted");
+      }
+    return faults;
+  };
+  const std::string low = "(i)[r, p, o] -> (i * 2", below = ") below ",
+                    high = "(i)[r, p, o] -> (i * 2 + 2";
+  EXPECT_EQ(faultWith(low + below + high + ") by 2"), 0);
+  EXPECT_GT(faultWith(low + " + 1" + below + high + ") by 2"), 0);
+  EXPECT_GT(faultWith(low + below + high + " - 1) by 2"), 0);
+  EXPECT_GT(faultWith(low + below + high + ", 3) by 2"), 0);
+}
+
 TEST_F(PlanOracleTest, FindsAReadThatDoesNotWait) {
   Plan plan;
   plan.useWaits = "";

@@ -99,6 +99,11 @@ public:
     if (result.choices[0].finish == BatchFinish::Cancelled)
       scores.resize(std::min(scores.size(), result.scores.size()));
     EXPECT_EQ(result.scores, scores) << request.id;
+    if (request.compares() && result.choices[0].finish == BatchFinish::Length) {
+      const auto [numbers, likeliest] = test::compare_alone(request, shape);
+      EXPECT_EQ(result.compared, numbers) << request.id;
+      EXPECT_EQ(result.likeliest, likeliest) << request.id;
+    }
   }
   /// Every page is free again.
   void expect_all_free() { EXPECT_EQ(driver->pool().available(), shape.pages); }
@@ -494,6 +499,130 @@ TEST(BatchDriver, ScoresTheEndOfAPrompt) {
   Batch wide({64, 64, 16, 1200, 1208, 100, 256});
   wide.run({make_score("whole", tokens, 1)});
   EXPECT_EQ(wide.driver->counts().steps, 2u);
+}
+
+BatchRequest make_choices(std::string id, std::vector<int32_t> prompt,
+                          std::vector<int32_t> choices, bool only = false) {
+  BatchRequest request = make_request(std::move(id), std::move(prompt), 0);
+  request.choices = std::move(choices);
+  request.only_choices = only;
+  return request;
+}
+
+TEST(BatchDriver, ChoicesAreOneTextWithOneRowOfLogits) {
+  std::mt19937_64 random(31);
+  Batch batch(usual);
+  const std::vector<int32_t> prompt = random_tokens(random, 100);
+  // A token may be named twice.
+  batch.run({make_choices("a", prompt, {7, 199, 7, 0, 255})});
+  EXPECT_EQ(batch.results.at("a").compared.size(), 5u);
+  BatchCounts counts = batch.driver->counts();
+  EXPECT_EQ(counts.steps, 2u);
+  EXPECT_EQ(counts.rows, 100u);
+  EXPECT_EQ(counts.prompt_tokens, 100u);
+  EXPECT_EQ(counts.generated_tokens, 0u);
+  EXPECT_EQ(counts.scored_tokens, 5u);
+  // Another one computes what is behind the prompt's full page.
+  batch.run({make_choices("b", prompt, {1}, /*only=*/true)});
+  EXPECT_EQ(batch.driver->counts().rows, 100u + 36);
+  EXPECT_EQ(batch.results.at("b").cached_tokens, 64u);
+  // The last position that there is.
+  BatchCapacities small = usual;
+  small.max_positions = 100;
+  Batch(small).run({make_choices("full", prompt, {3, 4})});
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, LogitsThatNobodyWantsAreLeftOut) {
+  std::mt19937_64 random(32);
+  BatchCapacities shape = usual;
+  shape.logit_panels = 16;
+  Batch batch(shape);
+  const std::vector<int32_t> first = random_tokens(random, 20),
+                             second = random_tokens(random, 30);
+  batch.run({make_choices("a", first, {0, 15, 16}, true),
+             make_choices("b", second, {255}, true)});
+  BatchCounts counts = batch.driver->counts();
+  EXPECT_EQ(counts.steps, 1u);
+  EXPECT_EQ(counts.logit_panels, 16u);
+  EXPECT_EQ(counts.left_out_panels, 13u);
+  // Whoever wants more has all of them computed, for all; and behind such a
+  // step they are left out again.
+  batch.run({make_choices("c", first, {0, 15}, true),
+             make_choices("d", second, {17, 3}),
+             make_request("e", random_tokens(random, 5), 3)});
+  batch.run({make_choices("f", first, {40, 41, 42}, true)});
+  counts = batch.driver->counts();
+  EXPECT_EQ(counts.steps, 1u + 3 + 1);
+  EXPECT_EQ(counts.logit_panels, 5u * 16);
+  EXPECT_EQ(counts.left_out_panels, 13u + 15);
+  // A program that computes all says so.
+  Batch whole(usual);
+  whole.run({make_choices("a", first, {0, 15, 16}, true)});
+  EXPECT_EQ(whole.driver->counts().logit_panels, 0u);
+}
+
+TEST(BatchDriver, ChoicesArePreemptedBesideOthers) {
+  std::mt19937_64 random(33);
+  BatchCapacities shape = {64, 16, 16, 1200, 1208, 8, 256};
+  shape.logit_panels = 16;
+  Batch batch(shape);
+  std::vector<BatchRequest> requests;
+  for (int i = 0; i < 12; ++i) {
+    const std::string id = std::to_string(i);
+    std::vector<int32_t> prompt = random_tokens(random, 60 + 20 * i);
+    if (i % 3 == 0)
+      requests.push_back(make_request(id, std::move(prompt), 90));
+    else
+      requests.push_back(make_choices(id, std::move(prompt),
+                                      random_tokens(random, 1 + 20 * i),
+                                      i % 3 == 1));
+  }
+  batch.run(requests);
+  EXPECT_GT(batch.driver->counts().preemptions, 0u);
+  EXPECT_GT(batch.driver->counts().left_out_panels, 0u);
+  batch.expect_all_free();
+}
+
+TEST(BatchDriver, ChoicesBehindLogitsThatAreNotFinite) {
+  for (bool only : {false, true}) {
+    Batch batch(usual);
+    ASSERT_TRUE(
+        batch.submit(make_choices("bad", {1, 2, test::poison}, {4}, only)));
+    batch.run({make_choices("good", {1, 2}, {4, test::poison}, only)});
+    const BatchChoice &choice = batch.results.at("bad").choices.front();
+    EXPECT_EQ(choice.finish, BatchFinish::Error);
+    EXPECT_EQ(choice.error, "logits at position 3 are not finite");
+  }
+}
+
+TEST(BatchDriver, RefusesChoicesThatItCannotCompare) {
+  Batch batch(usual);
+  auto expect = [&](BatchRequest request, const std::string &text) {
+    try {
+      batch.submit(std::move(request));
+      ADD_FAILURE() << text;
+    } catch (const Error &error) {
+      EXPECT_EQ(error.what(), text);
+    }
+  };
+  const std::string alone = "choices: nothing else is made of their prompts";
+  BatchRequest request = make_choices("", {1, 2}, {3});
+  request.max_new_tokens = 1;
+  expect(request, alone);
+  request.max_new_tokens = 0;
+  request.score_from = 1;
+  expect(request, alone);
+  request.score_from = {};
+  request.n = 2;
+  expect(request, alone);
+  expect(make_choices("", {1, 2}, {3, 256}),
+         "choices: token 256 is outside the model's vocabulary of 256 tokens");
+  expect(make_choices("", {1, 2}, std::vector<int32_t>(257)),
+         "choices: 257 tokens, expected at most 256");
+  expect(make_choices("", std::vector<int32_t>(1201), {3}),
+         "prompt: 1201 tokens do not fit into the program's 1200 positions; "
+         "compile with a larger --max-seq");
 }
 
 TEST(BatchDriver, ContinuationsThatAreScoredShareTheirContext) {

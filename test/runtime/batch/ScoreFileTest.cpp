@@ -72,9 +72,32 @@ TEST_F(ScoreFileTest, ReadsRequests) {
   EXPECT_EQ(requests[0].score_from, 2u);
   EXPECT_EQ(requests[0].score_likely, 5u);
   requests = read_all(R"({"id": "a", "tokens": [1, 2], "choices": [4, 5, 6]})");
-  ASSERT_EQ(requests.size(), 3u);
-  EXPECT_EQ(requests[2].prompt, (Tokens{1, 2, 6}));
-  EXPECT_EQ(requests[2].score_from, 2u);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].prompt, (Tokens{1, 2}));
+  EXPECT_EQ(requests[0].choices, (Tokens{4, 5, 6}));
+  EXPECT_FALSE(requests[0].only_choices || requests[0].score_from);
+}
+
+TEST_F(ScoreFileTest, ChoicesOfOneLineAreAsFewRequestsAsTakeThem) {
+  Tokens many(300);
+  for (size_t i = 0; i < many.size(); ++i)
+    many[i] = static_cast<int32_t>(i * 7 % 256);
+  for (bool only : {false, true}) {
+    auto requests = read_all(
+        Json{{"id", "a"}, {"tokens", {1, 2}}, {"choices", many}, {"only", only}}
+            .dump());
+    ASSERT_EQ(requests.size(), 2u);
+    Tokens all = requests[0].choices;
+    EXPECT_EQ(all.size(), std::min(most_choices, format.shape.max_changes));
+    all.insert(all.end(), requests[1].choices.begin(),
+               requests[1].choices.end());
+    EXPECT_EQ(all, many);
+    for (uint32_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(requests[i].prompt, (Tokens{1, 2}));
+      EXPECT_EQ(requests[i].part, i);
+      EXPECT_EQ(requests[i].only_choices, only);
+    }
+  }
 }
 
 TEST_F(ScoreFileTest, TokensOfATextAreThoseOfBothTogether) {
@@ -178,6 +201,11 @@ TEST_F(ScoreFileTest, NamesWhatIsWrong) {
             "tokens");
   EXPECT_EQ(with(R"("tokens": [1], "choices": [2], "logprobs": 1)"),
             "logprobs: is for continuations; choices have their own");
+  EXPECT_EQ(with(R"("tokens": [1], "continuations": [[2]], "only": true)"),
+            "only: is for choices; continuations have the probability that "
+            "they have among all");
+  EXPECT_EQ(with(R"("tokens": [1], "choices": [2], "only": 1)"),
+            "only: expected true or false");
   EXPECT_EQ(with(R"("tokens": [1], "continuations": [[2]], "logprobs": 21)"),
             "logprobs: expected 0 to 20");
   auto many = [](size_t count) { return Json(Tokens(count, 1)).dump(); };
@@ -231,11 +259,13 @@ TEST_F(ScoreFileTest, EveryLineHasAResultInOrder) {
            {"logprobs", 0}}
           .dump() +
       "\n" + R"({"id": "p", "prompt": "hi", "choices": ["a", "b", "c"]})" +
+      "\n" +
+      R"({"id": "o", "prompt": "hi", "choices": ["c", "a"], "only": true})" +
       "\n" + R"({"id": "bad", "tokens": [1], "continuations": [[2, 3], )" +
       R"([250, 4, 5]]})");
-  EXPECT_EQ(run(), 6u);
+  EXPECT_EQ(run(), 7u);
   std::vector<Json> lines = results();
-  ASSERT_EQ(lines.size(), 6u);
+  ASSERT_EQ(lines.size(), 7u);
   auto expect_score = [&](const Json &score, const Tokens &tokens,
                           bool greedy) {
     double sum = 0;
@@ -278,14 +308,31 @@ TEST_F(ScoreFileTest, EveryLineHasAResultInOrder) {
             double(lines[4]["scores"][0]["probability"]),
         std::exp(double(logprob) - double(lines[4]["scores"][0]["logprob"])),
         1e-12);
+    EXPECT_EQ(choice["greedy"], best[0] == int32_t('a' + i));
     total += double(choice["probability"]);
   }
   EXPECT_NEAR(total, 1, 1e-12);
-  EXPECT_EQ(lines[5],
+  EXPECT_EQ(lines[4]["prompt_tokens"], 2);
+  // Of two the logits are as far apart as their log-probabilities.
+  const Json &two = lines[5]["scores"], &three = lines[4]["scores"];
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0]["text"], "c");
+  EXPECT_FALSE(two[0].contains("logprob"));
+  EXPECT_NEAR(double(two[0]["logit"]) - double(two[1]["logit"]),
+              double(three[2]["logprob"]) - double(three[0]["logprob"]), 1e-6);
+  EXPECT_NEAR(double(two[0]["probability"]) + double(two[1]["probability"]), 1,
+              1e-12);
+  EXPECT_NEAR(double(two[0]["probability"]) / double(two[1]["probability"]),
+              double(three[2]["probability"]) / double(three[0]["probability"]),
+              1e-5);
+  const bool first = two[0]["logit"] > two[1]["logit"];
+  EXPECT_EQ(two[0]["greedy"], first);
+  EXPECT_EQ(two[1]["greedy"], !first);
+  EXPECT_EQ(lines[6],
             Json({{"id", "bad"},
                   {"error",
                    {{"message",
-                     in() + ":6: continuations[1]: logits at position 2 are "
+                     in() + ":7: continuations[1]: logits at position 2 are "
                             "not finite"}}}}));
   // Nothing is left to do.
   const std::string before = test::read_file(out());
@@ -293,8 +340,8 @@ TEST_F(ScoreFileTest, EveryLineHasAResultInOrder) {
   EXPECT_EQ(test::read_file(out()), before);
   // In several runs.
   std::filesystem::remove(out());
-  for (int left = 6; left > 0; left -= 2)
-    EXPECT_EQ(run(2), 2u);
+  for (int left = 7; left > 0; left -= 2)
+    EXPECT_EQ(run(2), size_t(std::min(left, 2)));
   EXPECT_EQ(test::read_file(out()), before);
 }
 

@@ -33,14 +33,23 @@ public:
         cells(shape.pages * page_positions, {-1, ~uint64_t(0)}),
         sampling(shape.max_outputs),
         changes(size_t(shape.max_sequences) * shape.max_changes),
-        masks(shape.max_outputs * shape.mask_words()), draws(shape.max_outputs),
+        masks(shape.max_outputs * shape.mask_words()),
+        wanted(shape.logit_panels + 1, -1), draws(shape.max_outputs),
         logits(shape.vocabulary),
         hidden(size_t(shape.max_rows) * shape.hidden_width) {}
 
   BatchInputs inputs() {
-    return {rows[0].data(), rows[1].data(),  rows[2].data(), rows[3].data(),
-            pages.data(),   sampling.data(), changes.data(), masks.data(),
-            draws.data(),   hidden.data()};
+    return {.tokens = rows[0].data(),
+            .positions = rows[1].data(),
+            .sequences = rows[2].data(),
+            .slots = rows[3].data(),
+            .pages = pages.data(),
+            .sampling = sampling.data(),
+            .changes = changes.data(),
+            .masks = masks.data(),
+            .draws = draws.data(),
+            .hidden_states = hidden.data(),
+            .wanted_panels = shape.logit_panels ? wanted.data() : nullptr};
   }
 
   /// The driver's memory as it is when a program has it anew.
@@ -49,6 +58,7 @@ public:
       std::fill(table.begin(), table.end(), -1);
     std::fill(pages.begin(), pages.end(), -1);
     std::fill(changes.begin(), changes.end(), BatonChange{-1, 0, 0});
+    std::fill(wanted.begin(), wanted.end(), -1);
   }
 
   /// Runs to the end; `between` is called after each step.
@@ -91,6 +101,7 @@ public:
     for (uint32_t output = 0; output < step.outputs; ++output) {
       const auto [hash, poisoned] = hash_of(step.rows - step.outputs + output);
       fill_logits(hash, poisoned, logits);
+      leave_out();
       const size_t line = sampling[output].line;
       draws[output] =
           draw_from(logits, sampling[output],
@@ -104,6 +115,13 @@ public:
   std::atomic<bool> computes = false;
 
 private:
+  /// Logits of panels that the step does not want: nobody may look at them.
+  void leave_out() {
+    for (size_t token = 0; shape.logit_panels && token < logits.size(); ++token)
+      if (const size_t panel = token / 16; wanted[panel] == wanted[panel + 1])
+        logits[token] = std::nanf("");
+  }
+
   uint32_t *mask_of(uint32_t output) {
     return masks.data() + output * shape.mask_words();
   }
@@ -182,6 +200,7 @@ private:
   std::vector<BatonSampling> sampling;
   std::vector<BatonChange> changes;
   std::vector<uint32_t> masks;
+  std::vector<int32_t> wanted;
   std::vector<BatonDraw> draws;
   std::vector<float> logits;
   std::vector<float> hidden;

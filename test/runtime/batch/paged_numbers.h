@@ -93,6 +93,30 @@ inline std::vector<TokenLogprob> score_alone(const BatchRequest &request,
   return scores;
 }
 
+/// Tokens compared behind the prompt, computed by themselves: the numbers of
+/// the choices, and which token is the most likely one.
+inline std::pair<std::vector<float>, int32_t>
+compare_alone(const BatchRequest &request, const BatchCapacities &shape) {
+  std::vector<float> logits(shape.vocabulary);
+  uint64_t hash = 0;
+  for (uint64_t i = 0; i < request.prompt.size(); ++i)
+    hash = hash_token(hash, request.prompt[i], i);
+  fill_logits(hash, false, logits);
+  std::vector<float> numbers;
+  std::vector<int32_t> among = request.choices;
+  if (!request.only_choices) {
+    among.resize(logits.size());
+    std::iota(among.begin(), among.end(), 0);
+  }
+  auto logit = [&](int32_t token) { return logits[size_t(token)]; };
+  for (int32_t token : request.choices)
+    numbers.push_back(request.only_choices
+                          ? logit(token)
+                          : logprobs_of(logits, token, 0)[0].logprob);
+  std::ranges::sort(among);
+  return {numbers, *std::ranges::max_element(among, {}, logit)};
+}
+
 /// Draws a token, and adds to the choice the log-probabilities that are wanted.
 inline int32_t draw_alone(const BatchRequest &request, Sampler &sampler,
                           const SamplingOptions &sampling,

@@ -75,16 +75,49 @@ inline void write_logprobs(BatonDraw &draw, std::span<const float> logits,
     draw.likely[i - 1] = {all[i].token, all[i].logprob};
 }
 
+/// Of tokens that are listed; of other logits nothing is looked at where these
+/// are not wanted.
+inline BatonDraw compare(std::span<const float> logits,
+                         const BatonSampling &wanted, const BatonChange *line) {
+  BatonDraw draw = {};
+  draw.drawn = {BATON_NOT_FINITE, 0};
+  std::fill_n(draw.likely, BATON_MOST_LIKELY, BatonLogprob{BATON_NOT_DRAWN, 0});
+  std::vector<size_t> all, listed;
+  for (uint32_t i = 0; i < wanted.changes; ++i)
+    listed.push_back(size_t(line[i].token));
+  const bool only = wanted.wanted == BATON_WANTED_LISTED_ONLY;
+  for (size_t token = 0; token < logits.size(); ++token)
+    if (!only || std::ranges::count(listed, token))
+      all.push_back(token);
+  if (!std::ranges::all_of(
+          all, [&](size_t token) { return std::isfinite(logits[token]); }))
+    return draw;
+  // Of equal ones the lowest.
+  const size_t best = *std::ranges::max_element(
+      all, {}, [&](size_t token) { return logits[token]; });
+  if (only)
+    draw.drawn = {int32_t(best), logits[best]};
+  else
+    write_logprobs(draw, logits, int32_t(best), wanted.likely);
+  for (size_t i = 0; i < listed.size(); ++i)
+    draw.listed[i] =
+        only ? logits[listed[i]]
+             : logprobs_of(logits, int32_t(listed[i]), 0)[0].logprob;
+  return draw;
+}
+
 /// What a step draws from a row of logits, by the row's line of changes and its
 /// mask.
 inline BatonDraw draw_from(std::span<const float> logits,
                            const BatonSampling &wanted, const BatonChange *line,
                            const uint32_t *mask) {
-  BatonDraw draw;
+  BatonDraw draw = {};
   draw.drawn = {BATON_NOT_DRAWN, 0};
   std::fill_n(draw.likely, BATON_MOST_LIKELY, draw.drawn);
   if (wanted.wanted == BATON_WANTED_NOTHING)
     return draw;
+  if (wanted.wanted >= BATON_WANTED_LISTED)
+    return compare(logits, wanted, line);
   std::vector<float> changed(logits.begin(), logits.end());
   if (wanted.wanted == BATON_WANTED_SCORE) {
     draw.drawn.token = BATON_NOT_FINITE;

@@ -17,7 +17,8 @@ protected:
   std::string fault(BatonStep step) {
     BatchInputs inputs = {tokens.data(), positions.data(), sequences.data(),
                           slots.data(),  pages.data(),     sampling.data(),
-                          nullptr,       nullptr,          nullptr};
+                          changes,       nullptr,          nullptr};
+    inputs.wanted_panels = wanted_panels;
     auto found = BatchCheck(shape).find_fault(step, inputs);
     // Nor do steps before it matter.
     EXPECT_EQ(found, check.find_fault(step, inputs));
@@ -25,7 +26,16 @@ protected:
   }
   std::string fault() { return fault({5, 0, 2, 0}); }
 
-  const BatchCapacities shape = {8, 4, 3, 200, 210, 10, 100};
+  BatonChange *changes = nullptr;
+  int32_t *wanted_panels = nullptr;
+  const BatchCapacities shape = {.max_rows = 8,
+                                 .max_outputs = 4,
+                                 .max_sequences = 3,
+                                 .max_positions = 200,
+                                 .max_changes = 210,
+                                 .pages = 10,
+                                 .vocabulary = 100,
+                                 .logit_panels = 7};
   BatchCheck check{shape};
   std::vector<int32_t> tokens = {1, 2, 3, 99, 0, -7, -7, -7};
   std::vector<int32_t> positions = {62, 63, 64, 65, 3, -7, -7, -7};
@@ -55,8 +65,8 @@ TEST_F(BatchCheckTest, SequencesMayShareWhatNobodyWrites) {
 }
 
 TEST_F(BatchCheckTest, Sampling) {
-  sampling[1].wanted = 4;
-  EXPECT_EQ(fault(), "sampling[1].wanted is 4, expected 0 to 3");
+  sampling[1].wanted = 6;
+  EXPECT_EQ(fault(), "sampling[1].wanted is 6, expected 0 to 5");
   sampling[1] = {};
   sampling[1].wanted = BATON_WANTED_SCORE;
   sampling[1].given = 100;
@@ -80,6 +90,72 @@ TEST_F(BatchCheckTest, Sampling) {
   // Rows without logits draw nothing.
   sampling[2].line = 3;
   EXPECT_EQ(fault(), "");
+}
+
+TEST_F(BatchCheckTest, ListedTokens) {
+  std::vector<BatonChange> lines(size_t(shape.max_sequences) *
+                                 shape.max_changes);
+  changes = lines.data();
+  for (uint16_t wanted : {BATON_WANTED_LISTED, BATON_WANTED_LISTED_ONLY}) {
+    sampling[1] = {};
+    sampling[1].wanted = wanted;
+    sampling[1].line = 2;
+    EXPECT_EQ(fault(), "sampling[1] lists 0 tokens, expected 1 to 256");
+    sampling[1].changes = 3;
+    EXPECT_EQ(fault(), "");
+    lines[2 * shape.max_changes + 2].token = 100;
+    EXPECT_EQ(fault(), "changes[2][2] is 100, expected 0 to 99");
+    lines[2 * shape.max_changes + 2].token = -1;
+    EXPECT_EQ(fault(), "changes[2][2] is -1, expected 0 to 99");
+    lines[2 * shape.max_changes + 2].token = 99;
+    EXPECT_EQ(fault(), "");
+  }
+}
+
+/// Panels of 16 tokens, of which a step may leave some out.
+TEST_F(BatchCheckTest, LogitsThatAreLeftOut) {
+  std::vector<BatonChange> lines(size_t(shape.max_sequences) *
+                                 shape.max_changes);
+  changes = lines.data();
+  std::vector<int32_t> panels = {0, 1, 2, 3, 4, 5, 6, 7};
+  wanted_panels = panels.data();
+  EXPECT_EQ(fault(), "");
+  // Rows that want nothing may be read by whoever has them computed.
+  panels = {0, 1, 2, 2, 3, 4, 5, 6};
+  EXPECT_EQ(fault(), "wanted_panels[2] and wanted_panels[3] are 2 and 2, but "
+                     "sampling[0] wants all logits");
+  // Without logits there is nothing to leave out.
+  EXPECT_EQ(fault({5, 0, 0, 0}), "");
+  for (uint32_t output : {0, 1}) {
+    sampling[output].wanted = BATON_WANTED_LISTED_ONLY;
+    sampling[output].line = output;
+    sampling[output].changes = 2;
+  }
+  lines[0].token = 31;
+  lines[1].token = 0;
+  lines[shape.max_changes].token = 99;
+  lines[shape.max_changes + 1].token = 96;
+  EXPECT_EQ(fault(), "");
+  panels = {0, 1, 2, 2, 2, 2, 2, 3};
+  EXPECT_EQ(fault(), "");
+  panels = {0, 1, 2, 2, 2, 2, 2, 2};
+  EXPECT_EQ(fault(), "wanted_panels[6] and wanted_panels[7] are 2 and 2, but "
+                     "sampling[1] wants the logit of token 99");
+  panels = {0, 1, 1, 1, 1, 1, 1, 2};
+  EXPECT_EQ(fault(), "wanted_panels[1] and wanted_panels[2] are 1 and 1, but "
+                     "sampling[0] wants the logit of token 31");
+  sampling[0].wanted = BATON_WANTED_LISTED;
+  EXPECT_EQ(fault(), "wanted_panels[1] and wanted_panels[2] are 1 and 1, but "
+                     "sampling[0] wants all logits");
+  // A task of several panels compares the numbers at its ends.
+  panels = {0, 1, 2, 1, 2, 3, 4, 5};
+  EXPECT_EQ(fault(), "wanted_panels[2] and wanted_panels[3] are 2 and 1, "
+                     "expected the same, or one more");
+  panels = {0, 1, 2, 3, 5, 6, 7, 8};
+  EXPECT_EQ(fault(), "wanted_panels[3] and wanted_panels[4] are 3 and 5, "
+                     "expected the same, or one more");
+  panels = {1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(fault(), "wanted_panels[0] is 1, expected 0");
 }
 
 TEST_F(BatchCheckTest, Masks) {

@@ -7,6 +7,7 @@
 #include "test/runtime/batch/sampling_oracle.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 namespace baton::test {
@@ -78,14 +79,28 @@ struct SampleProblem {
     wanted.likely = random.bits() % 21;
   }
 
+  /// Wants numbers of some tokens, whatever else is said of the row.
+  void list(Random &random, size_t row, bool only) {
+    BatonSampling &wanted = sampling[row];
+    wanted.wanted = only ? BATON_WANTED_LISTED_ONLY : BATON_WANTED_LISTED;
+    wanted.likely = random.bits() % 21;
+    wanted.changes = 1 + random.bits() % uint32_t(line_changes);
+    for (uint32_t i = 0; i < wanted.changes; ++i)
+      changes[row * line_changes + i] = {
+          static_cast<int32_t>(random.bits() %
+                               static_cast<uint32_t>(logits.width)),
+          random.bits() % 6, random.value()};
+  }
+
   template <typename Body> std::vector<BatonDraw> draw(Body body) const {
     const auto rows = static_cast<int64_t>(sampling.size());
-    constexpr int64_t words = sizeof(BatonDraw) / 4, gap = 3;
+    constexpr int64_t words = sizeof(BatonDraw) / 4, gap = 3,
+                      drawn = offsetof(BatonDraw, listed) / 4;
     std::vector<int32_t> draws(static_cast<size_t>(rows * (words + gap)), 77);
     Buffer workspace(rows, 2 * logits.width);
     std::vector<float> scratch(BATON_SAMPLE_SCRATCH_BYTES / 4);
-    body(draws.data(), words + gap, workspace.data(), workspace.stride,
-         logits.data(), logits.stride,
+    body(draws.data(), words + gap, draws.data() + drawn, words + gap,
+         workspace.data(), workspace.stride, logits.data(), logits.stride,
          reinterpret_cast<const int32_t *>(sampling.data()),
          sizeof(BatonSampling) / 4,
          reinterpret_cast<const int32_t *>(changes.data()),
@@ -93,10 +108,14 @@ struct SampleProblem {
          line_changes * static_cast<int64_t>(sizeof(BatonChange) / 4),
          reinterpret_cast<const int32_t *>(masks.data()),
          static_cast<int64_t>(line_words), rows, logits.width, scratch.data());
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = 0; i < gap; ++i)
-        EXPECT_EQ(draws[static_cast<size_t>(row * (words + gap) + words + i)],
-                  77);
+    for (int64_t row = 0; row < rows; ++row) {
+      const BatonSampling &wanted = sampling[static_cast<size_t>(row)];
+      const int64_t first =
+          drawn +
+          (wanted.wanted >= BATON_WANTED_LISTED ? int64_t(wanted.changes) : 0);
+      for (int64_t i = first; i < words + gap; ++i)
+        EXPECT_EQ(draws[static_cast<size_t>(row * (words + gap) + i)], 77);
+    }
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < Buffer::gap; ++i)
         EXPECT_EQ(workspace.row(row)[workspace.width + i], Buffer::guard);

@@ -22,6 +22,15 @@ void expect_draws(const SampleProblem &problem) {
       EXPECT_NEAR(draws[row].likely[i].logprob, expected.likely[i].logprob,
                   1e-5);
     }
+    // Logits are as they are; of a row with a fault nothing is said.
+    const BatonSampling &wanted = problem.sampling[row];
+    const bool lists =
+        wanted.wanted >= BATON_WANTED_LISTED && expected.drawn.token >= 0;
+    for (uint32_t i = 0; lists && i < wanted.changes; ++i)
+      if (wanted.wanted == BATON_WANTED_LISTED_ONLY)
+        EXPECT_EQ(draws[row].listed[i], expected.listed[i]) << i;
+      else
+        EXPECT_NEAR(draws[row].listed[i], expected.listed[i], 1e-5) << i;
   }
 }
 
@@ -52,6 +61,9 @@ TEST(Sample, DrawsWhatTheHostDraws) {
           expect_draws(problem);
           problem.score(random, 0);
           problem.score(random, 2);
+          expect_draws(problem);
+          problem.list(random, 0, /*only=*/false);
+          problem.list(random, 1, /*only=*/true);
           expect_draws(problem);
           if (HasFatalFailure())
             return;
@@ -135,6 +147,33 @@ TEST(Sample, LogitsThatAreNotFinite) {
       draws = problem.draw(baton_task_sample);
       EXPECT_EQ(draws[1].drawn.token, BATON_NOT_FINITE);
     }
+}
+
+/// Of a row that wants listed tokens only others may be anything; else they may
+/// not.
+TEST(Sample, OtherLogitsThanThoseListedAreNotLookedAt) {
+  Random random(9);
+  for (int64_t vocabulary : {5, 16, 131, 1000}) {
+    SampleProblem problem(random, 2, vocabulary, 3);
+    problem.list(random, 0, /*only=*/true);
+    problem.list(random, 1, /*only=*/false);
+    expect_draws(problem);
+    const uint32_t count = problem.sampling[0].changes;
+    for (int64_t row : {0, 1})
+      for (int64_t token = 0; token < vocabulary; ++token) {
+        const BatonChange *line = &problem.changes[0];
+        if (std::none_of(line, line + count, [&](const BatonChange &listed) {
+              return listed.token == token;
+            }))
+          problem.logits.row(row)[token] = std::nanf("");
+      }
+    const std::vector<BatonDraw> draws = problem.draw(baton_task_sample);
+    EXPECT_GE(draws[0].drawn.token, 0);
+    expect_draws(problem);
+    problem.logits.row(0)[problem.changes[count - 1].token] =
+        std::numeric_limits<float>::infinity();
+    EXPECT_EQ(problem.draw(baton_task_sample)[0].drawn.token, BATON_NOT_FINITE);
+  }
 }
 
 /// Of what a mask allows as of a vocabulary that has no other tokens.

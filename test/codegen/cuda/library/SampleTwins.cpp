@@ -14,7 +14,7 @@ TWIN_TEST(baton_task_sample) {
       // The emulation takes long for many tokens: they have some of the cases.
       if (++number % 4 && vocabulary == 1000)
         continue;
-      SampleProblem problem(random, 9, vocabulary, 3, vocabulary == 131);
+      SampleProblem problem(random, 13, vocabulary, 3, vocabulary == 131);
       for (BatonSampling &wanted : problem.sampling)
         each.set(wanted);
       problem.add_changes(random);
@@ -34,19 +34,26 @@ TWIN_TEST(baton_task_sample) {
       }
       problem.sampling[7].changes = 0;
       std::fill_n(problem.mask_of(8), problem.line_words, 0u);
+      for (size_t row : {9, 10, 11, 12})
+        problem.list(random, row, /*only=*/row > 10);
       if (vocabulary > 1)
-        for (int64_t row : {3, 5})
+        for (int64_t row : {3, 5, 10, 12})
           problem.logits.row(row)[vocabulary / 2] = std::nanf("");
       twin.agree([&](auto body) {
         // Tokens as numbers: as bits some would be NaNs.
         std::vector<float> words;
-        for (const BatonDraw &draw : problem.draw(body)) {
+        const std::vector<BatonDraw> draws = problem.draw(body);
+        for (size_t row = 0; row < draws.size(); ++row) {
+          const BatonDraw &draw = draws[row];
           words.push_back(static_cast<float>(draw.drawn.token));
           words.push_back(draw.drawn.logprob);
           for (const BatonLogprob &likely : draw.likely) {
             words.push_back(static_cast<float>(likely.token));
             words.push_back(likely.logprob);
           }
+          if (row > 8 && draw.drawn.token >= 0)
+            words.insert(words.end(), draw.listed,
+                         draw.listed + problem.sampling[row].changes);
         }
         return words;
       });
