@@ -57,8 +57,8 @@ struct TargetDescription {
   /// Reads the descriptions of all programs that an executable has: the file's,
   /// and, where it has "few_rows", one that takes the entries of that instead,
   /// for steps of no more than its max_rows rows; those of many sequences take
-  /// "few_rows_of_batches" for it, as a row's bits must not depend on how many
-  /// share its step. A device's architecture is
+  /// "few_rows_of_batches" for it, so that a row alone in its step has the bits
+  /// that it has beside others. A device's architecture is
   /// one of the file's "architectures", or of those at `usualPath` where it
   /// has none, with entries of its own; hosts have none. A program that trains
   /// takes the entries of "training" instead. Errors name the file and the

@@ -180,7 +180,17 @@ LogicalResult PlanVerifier::verifyEntry(PhaseOp phase, AddressAttr entry) {
 LogicalResult PlanVerifier::verifyCondition(PhaseOp phase,
                                             ConditionAttr condition) {
   BufferOp table = plan.lookUpBuffer(condition.getBuffer());
-  // Tasks look at it before their waits, by whatever name others write it.
+  // Tasks look at it before their waits, by whatever name others write it. The
+  // phase that advances has the runtime write that of the next step.
+  for (PhaseOp other : plan.phases()) {
+    if (other == phase)
+      break;
+    if (!other.getBody().getOps<AdvanceOp>().empty())
+      return phase.emitError()
+             << "phase '" << phase.getName() << "' has a condition of "
+             << condition.getBuffer() << " behind phase '" << other.getName()
+             << "', which advances: it is the next step's by then";
+  }
   for (PhaseOp other : plan.phases())
     for (AccessAttr access : other.getAccessAttrs())
       if (access.getWrite() && other.getBody().getOps<AdvanceOp>().empty() &&

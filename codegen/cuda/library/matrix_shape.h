@@ -53,7 +53,8 @@ struct BatonMatrixShape {
     return (128 % threads == 0 || threads % 128 == 0) && threads >= 32 &&
            rows >= 16 && columns >= 32 &&
            (rows * 8 % threads == 0 || threads % (rows * 8) == 0) &&
-           columns * 8 % threads == 0 && rows % (warps_down() * 16) == 0 &&
+           (columns * 8 % threads == 0 || threads % (columns * 8) == 0) &&
+           rows % (warps_down() * 16) == 0 &&
            columns % (warps_across() * 32) == 0;
   }
 
@@ -63,7 +64,7 @@ struct BatonMatrixShape {
   /// A tile of few rows is bound by memory: so many bytes of weights are on
   /// their way to shared memory, if that is more than the usual stages.
   BATON_CONSTANT int bytes_under_way() const {
-    return multiplying_warps() * 32 < threads ? 1 << 17 : 0;
+    return multiplying_warps() * 32 < threads ? 1 << 16 : 0;
   }
   /// Stages of weights in shared memory.
   BATON_CONSTANT int weight_stages() const {

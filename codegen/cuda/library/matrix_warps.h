@@ -103,7 +103,7 @@ private:
     if (stage < operands.stages()) {
       unsigned char *const to = memory + stage % stages * bytes;
 #pragma unroll
-      for (int i = 0; i < Columns * 8 / Threads; ++i) {
+      for (int i = 0; i < (Columns * 8 + Threads - 1) / Threads; ++i) {
         // 128 of a panel, in terms that are the same for every stage.
         const uint32_t panel = thread / 128 + i * Threads / 128;
         const uint32_t number = thread % 128 + i * Threads % 128;

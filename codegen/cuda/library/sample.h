@@ -107,14 +107,16 @@ BATON_DEVICE double write_logprobs(BatonDraw *draw, const float *logits,
 }
 
 /// Writes the logits of the tokens that are listed, less `base`. Returns the
-/// likeliest of them, of equal ones the lowest, or BATON_NOT_FINITE if a logit
-/// is not; given to all threads. Begins behind a barrier, and ends with one.
+/// likeliest of them, of equal ones the lowest, BATON_NOT_FINITE if a logit
+/// is not, BATON_NOT_DRAWN if there is none; given to all threads. Begins
+/// behind a barrier, and ends with one.
 BATON_DEVICE int32_t write_listed(int32_t *listed, const float *logits,
                                   int64_t vocabulary,
                                   const BatonSampling &wanted,
                                   const BatonChange *tokens, double base,
                                   int64_t *shared) {
-  int64_t best = -0x7fffffffffffffff;
+  constexpr int64_t none = -0x7fffffffffffffff;
+  int64_t best = none;
   bool fine = true;
   const uint32_t most = wanted.changes < BATON_MOST_LISTED
                             ? wanted.changes
@@ -133,7 +135,8 @@ BATON_DEVICE int32_t write_listed(int32_t *listed, const float *logits,
   best = largest_of_block(best, shared);
   if (__syncthreads_or(!fine))
     return BATON_NOT_FINITE;
-  return static_cast<int32_t>(0x7fffffff - (best & 0x7fffffff));
+  return best == none ? BATON_NOT_DRAWN
+                      : static_cast<int32_t>(0x7fffffff - (best & 0x7fffffff));
 }
 
 } // namespace baton::cuda

@@ -70,7 +70,8 @@ Expected<std::vector<cuda::Source>> compiler::emitKernelSources(
     sourceOptions.overlapsExchanges = options.ncclMultiprocessors != 0;
     sourceOptions.ncclMultiprocessors = options.ncclMultiprocessors;
     sourceOptions.ownBits = !options.batchInvariant;
-    // Of many sequences no row may depend on how many share its step.
+    // Of many sequences a row must not depend on whether it is alone in its
+    // step: the ring's sums are others than those of several rows.
     event::ProgramOp program = layout.program;
     if (sourceOptions.ownBits && !program->hasAttr("event.batch"))
       sourceOptions.ringStages = description.ringStages;

@@ -281,3 +281,32 @@ event.program @wide max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch =
     }
   }
 }
+
+// -----
+
+// The table is the next step's once the step has advanced.
+
+event.program @behind max_rows 8 max_seq 8 max_outputs 8 attributes {event.batch = {longest_sequence = 64 : i64, sequences = 2 : i64}} {
+  event.storage @x_memory bytes 256
+  event.storage @l_memory bytes 608
+  event.storage @wanted_memory bytes 64
+  event.buffer @x transient : f32 extents affine_map<()[r, p, o] -> (r, 8)> capacity [8, 8] strides [8, 1] in @x_memory
+  event.buffer @l transient : f32 extents affine_map<()[r, p, o] -> (o, 19)> capacity [8, 19] strides [19, 1] in @l_memory
+  event.buffer @wanted_panels persistent : i32 extents affine_map<()[r, p, o] -> (6)> capacity [6] strides [1] in @wanted_memory {description = {role = "input"}}
+  event.table @wanted_panels holds ()[r, p, o] -> (0) to ()[r, p, o] -> (6) any
+  event.segment "all" repeat 1 {
+    event.phase "embed" grid affine_map<()[r, p, o] -> (r)> capacity [8]
+      accesses [#event.access<write @x, (m)[r, p, o] -> (m, 0) to (m)[r, p, o] -> (m + 1, 8)>] {}
+    event.phase "advance" grid affine_map<()[r, p, o] -> (1)> capacity [1]
+      accesses [#event.access<may read @l, (m)[r, p, o] -> (0, 0) to (m)[r, p, o] -> (o, 19)>,
+                #event.access<write @wanted_panels, (m)[r, p, o] -> (0) to (m)[r, p, o] -> (6)>] {
+      event.advance @l
+    }
+    // expected-error @below {{phase 'head' has a condition of @wanted_panels behind phase 'advance', which advances: it is the next step's by then}}
+    event.phase "head" grid affine_map<()[r, p, o] -> (3)> capacity [3]
+      when <@wanted_panels, (c)[r, p, o] -> (c * 2) below (c)[r, p, o] -> (c * 2 + 2, 5) by 4>
+      accesses [#event.access<read @x, (c)[r, p, o] -> (r - o, 0) to (c)[r, p, o] -> (r, 8)>,
+                #event.access<read @wanted_panels, (c)[r, p, o] -> (c * 2) to (c)[r, p, o] -> (c * 2 + 3)>,
+                #event.access<may write @l, (c)[r, p, o] -> (0, c * 8) to (c)[r, p, o] -> (o, c * 8 + 8)>] {}
+  }
+}

@@ -73,11 +73,11 @@ void MatrixBodies::run(MatrixGatedLinear call, uint64_t seed) const {
 
 const std::vector<MatrixBodies> &test::matrix_bodies() {
   static const std::vector<MatrixBodies> all = {
-      bodies_of<128, 16, 32, 80>(),  bodies_of<256, 16, 32, 80>(),
-      bodies_of<128, 32, 32, 80>(),  bodies_of<32, 32, 32, 80>(),
-      bodies_of<64, 32, 64, 80>(),   bodies_of<128, 64, 128, 80>(),
-      bodies_of<128, 64, 64, 80>(),  bodies_of<256, 128, 128, 80>(),
-      bodies_of<128, 64, 64, 90>(),  bodies_of<128, 128, 128, 90>(),
-      bodies_of<256, 128, 128, 90>()};
+      bodies_of<128, 16, 32, 80>(),   bodies_of<256, 16, 32, 80>(),
+      bodies_of<512, 16, 32, 80>(),   bodies_of<128, 32, 32, 80>(),
+      bodies_of<32, 32, 32, 80>(),    bodies_of<64, 32, 64, 80>(),
+      bodies_of<128, 64, 128, 80>(),  bodies_of<128, 64, 64, 80>(),
+      bodies_of<256, 128, 128, 80>(), bodies_of<128, 64, 64, 90>(),
+      bodies_of<128, 128, 128, 90>(), bodies_of<256, 128, 128, 90>()};
   return all;
 }

@@ -289,11 +289,12 @@ TEST(MatrixShape, FitsTheBlock) {
   // A tile of few rows has a warp that multiplies, and much under way.
   constexpr BatonMatrixShape few{256, 16, 32, 90};
   static_assert(few.is_valid() && !few.by_warpgroups());
-  static_assert(few.multiplying_warps() == 1 && few.weight_stages() == 32);
+  static_assert(few.multiplying_warps() == 1 && few.weight_stages() == 16);
   static_assert(few.shared_bytes() ==
-                2 * 16 * 64 * 2 + 32 * 32 * 64 * 2 + 32 * 8);
+                2 * 16 * 64 * 2 + 16 * 32 * 64 * 2 + 16 * 8);
   static_assert(!BatonMatrixShape{256, 8, 32, 80}.is_valid());
-  static_assert(!BatonMatrixShape{512, 16, 32, 80}.is_valid());
+  static_assert(BatonMatrixShape{512, 16, 32, 80}.is_valid());
+  static_assert(few.shared_bytes() < typical.shared_bytes());
   // Where the product is larger than what it is computed from.
   constexpr BatonMatrixShape large{256, 256, 256, 80};
   static_assert(large.barrier_offset() == 256 * (256 + 8) * 4);
