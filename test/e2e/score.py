@@ -201,7 +201,7 @@ def test_products(case, scoring, path):
             expect(abs(choice["probability"] - alone["probability"]) < 1e-6, f"{choice}, among choices {alone}")
     expect(summary["left_out_panels"] > 0, f"{summary}")
     vocabulary = json.loads(run([scoring.program.path, "info", "--json"]).stdout)["model"]["vocabulary"]
-    for rows, columns in (20, 128), (9, 16):
+    for rows, columns in (20, 128), (9, 32):
         check_left_out(scoring, vocabulary, path, case["tokens"][:rows], columns)
 
 
