@@ -63,6 +63,7 @@ std::shared_ptr<const ServedModel> served_model() {
   format.shape.max_outputs = 8;
   format.shape.vocabulary = 256;
   format.shape.pages = 512;
+  format.shape.max_changes = 4096 + 1024;
   format.shape.hidden_width = 5;
   model->conversation = std::make_shared<const Conversation>(
       ChatTemplate{chat_template, "", ""}, "template");
