@@ -17,6 +17,10 @@ namespace baton::cpu {
 /// Rows of the largest tile: 6 rows by 16 columns are 12 of the 16 AVX
 /// registers, the most that leaves room for the operands.
 constexpr int64_t tile_rows = 6;
+/// Of deep tiles where there are many registers: two panels of 8 rows are 16 of
+/// AVX-512's. Twelve rows are slower by a third, as their addresses do not stay
+/// in registers.
+constexpr int64_t tall_tile_rows = 8;
 
 /// sum[r][p] += x[r][d * Spacing] * right(d, p) for d in [begin, end),
 /// ascending. `right` returns 16 columns of the right-hand side; `ahead(d)` is
@@ -55,8 +59,8 @@ BATON_INLINE void accumulate(Vector (*sum)[Panels], const Real *const *x,
                            [](int64_t) BATON_INLINE_LAMBDA {});
 }
 
-/// Calls body<Rows>() with rows (1 ..= 6) as a constant.
-template <typename Body>
+/// Calls body<Rows>() with rows (1 ..= Most) as a constant.
+template <int64_t Most = tile_rows, typename Body>
 BATON_INLINE void with_constant_rows(int64_t rows, Body body) {
   switch (rows) {
   case 1:
@@ -70,42 +74,26 @@ BATON_INLINE void with_constant_rows(int64_t rows, Body body) {
   case 5:
     return body.template operator()<5>();
   default:
+    if constexpr (Most == tall_tile_rows) {
+      if (rows == 8)
+        return body.template operator()<8>();
+      if (rows == 7)
+        return body.template operator()<7>();
+    }
     return body.template operator()<6>();
   }
 }
 
-/// Calls body(first, count) for blocks of at most 6 rows, whose sizes differ by
-/// one at most: 7 rows run as 3 and 4, because a lone row cannot hide the FMA
-/// latency.
-template <typename Body>
+/// Calls body(first, count) for blocks of at most `Most` rows, whose sizes
+/// differ by one at most: 7 rows run as 3 and 4, because a lone row cannot hide
+/// the FMA latency.
+template <int64_t Most = tile_rows, typename Body>
 BATON_INLINE void for_each_row_block(int64_t rows, Body body) {
-  const int64_t blocks = (rows + tile_rows - 1) / tile_rows;
+  const int64_t blocks = (rows + Most - 1) / Most;
   int64_t first = 0;
   for (int64_t block = 0; block < blocks; ++block) {
     const int64_t end = rows * (block + 1) / blocks;
     body(first, end - first);
-    first = end;
-  }
-}
-
-/// The same of up to 8 rows, which are constants: two panels of them are 16 of
-/// AVX-512's registers. Twelve rows are slower by a third, as their addresses
-/// do not stay in registers.
-constexpr int64_t tall_tile_rows = 8;
-template <typename Body>
-BATON_INLINE void for_each_tall_block(int64_t rows, Body body) {
-  const int64_t blocks = (rows + tall_tile_rows - 1) / tall_tile_rows;
-  int64_t first = 0;
-  for (int64_t block = 0; block < blocks; ++block) {
-    const int64_t end = rows * (block + 1) / blocks;
-    if (end - first == 8)
-      body.template operator()<8>(first);
-    else if (end - first == 7)
-      body.template operator()<7>(first);
-    else
-      with_constant_rows(end - first, [&]<int Rows>() BATON_INLINE_LAMBDA {
-        body.template operator()<Rows>(first);
-      });
     first = end;
   }
 }
@@ -252,18 +240,21 @@ multiply_deep_part(Real *sums, Real *buffer, const Real *__restrict x,
     for (int panel = 0; panel < Panels; ++panel)
       store(block + row * sums_stride + panel * lanes, sum[row][panel]);
   };
+  auto multiply_blocks = [&]<int64_t Most>() BATON_INLINE_LAMBDA {
+    for_each_row_block<Most>(
+        rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+          with_constant_rows<Most>(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
+            multiply.template operator()<Rows>(first);
+          });
+        });
+  };
   // Fewer blocks ask for fewer lines.
   const int64_t blocks = (rows + tall_tile_rows - 1) / tall_tile_rows;
   if (Panels == 2 && baton_has_many_registers() &&
       blocks * (depth / step * 64) >= next_bytes)
-    for_each_tall_block(rows, multiply);
+    multiply_blocks.template operator()<tall_tile_rows>();
   else
-    for_each_row_block(
-        rows, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-          with_constant_rows(count, [&]<int Rows>() BATON_INLINE_LAMBDA {
-            multiply.template operator()<Rows>(first);
-          });
-        });
+    multiply_blocks.template operator()<tile_rows>();
 }
 
 /// Up to deep_rows rows of x times up to deep_panels packed panels, written to
