@@ -21,6 +21,7 @@
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/main/weights.h"
+#include "test/e2e/linked_program.h"
 #include "test/runtime/batch/toy_constraints.h"
 
 #include <algorithm>
@@ -28,7 +29,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -595,20 +595,12 @@ int main(int argc, char **argv) {
   using namespace baton;
   if (argc != 6)
     return 2;
-  try {
-    const Metadata metadata =
-        Metadata::parse({baton_metadata, baton_metadata_size});
-    RunOptions run;
-    run.weights = argv[1];
-    run.quiet = run.no_cache = true;
-    const Parameters parameters = load_weights(metadata, run);
-    if (metadata.batch)
-      run_many(metadata, parameters, argv[2], std::stoull(argv[3]),
-               std::stoull(argv[4]), parse_token_list("WORKERS", argv[5]));
-    else
-      run_one(metadata, parameters, argv[2]);
-  } catch (const std::exception &failure) {
-    std::fprintf(stderr, "error: %s\n", failure.what());
-    return 1;
-  }
+  return test::run_linked(
+      argv[1], [&](const Metadata &metadata, const Parameters &parameters) {
+        if (metadata.batch)
+          run_many(metadata, parameters, argv[2], std::stoull(argv[3]),
+                   std::stoull(argv[4]), parse_token_list("WORKERS", argv[5]));
+        else
+          run_one(metadata, parameters, argv[2]);
+      });
 }

@@ -15,10 +15,9 @@
 #include "runtime/error.h"
 #include "runtime/execute/batch_check.h"
 #include "runtime/execute/execution.h"
-#include "runtime/main/weights.h"
+#include "test/e2e/linked_program.h"
 
 #include <cstdio>
-#include <exception>
 #include <string>
 
 namespace baton {
@@ -78,16 +77,8 @@ int main(int argc, char **argv) {
   using namespace baton;
   if (argc != 3)
     return 2;
-  try {
-    const Metadata metadata =
-        Metadata::parse({baton_metadata, baton_metadata_size});
-    RunOptions run;
-    run.weights = argv[1];
-    run.quiet = run.no_cache = true;
-    run_step(metadata, load_weights(metadata, run),
-             std::string(argv[2]) == "slot");
-  } catch (const std::exception &failure) {
-    std::fprintf(stderr, "error: %s\n", failure.what());
-    return 1;
-  }
+  return test::run_linked(
+      argv[1], [&](const Metadata &metadata, const Parameters &parameters) {
+        run_step(metadata, parameters, std::string(argv[2]) == "slot");
+      });
 }
