@@ -95,6 +95,9 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},
                     {"sanitize", options.sanitize}};
+  if (linears.inputs.count("bf16-amx"))
+    if (auto amx = cpu::hasAmx(target); amx && *amx)
+      json["target"]["amx"] = true;
   auto attention = nlohmann::json::array();
   for (auto [window, flops] : linears.attentionFlops)
     attention.push_back(

@@ -2,6 +2,7 @@
 
 #include "compiler/Plan.h"
 
+#include "codegen/cpu/Target.h"
 #include "compiler/Dialects.h"
 #include "compiler/Pipeline.h"
 #include "compiler/RouterBias.h"
@@ -84,6 +85,19 @@ static void roundToBytes(const QuantisedWeights &weights) {
             mlir::IntegerType::get(type.getContext(), 8))));
 }
 
+/// Whether sums of products of BF16 are to be AMX's: by its name, or because
+/// the CPU has it.
+static Expected<bool> sumsByAmx(const CompileOptions &options) {
+  if (options.activations != "bf16")
+    return options.activations == "bf16-amx";
+  cpu::TargetOptions host;
+  host.cpu = options.targetCpu;
+  Expected<cpu::Target> chosen = cpu::resolveTarget(host);
+  if (!chosen)
+    return chosen.takeError();
+  return cpu::hasAmx(*chosen);
+}
+
 /// Says of the model what --activations asks for, or why it cannot.
 static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
                          const QuantisedWeights &quantised) {
@@ -101,7 +115,7 @@ static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
             ", whose numbers are not whole; leave the flag out");
     roundToBytes(quantised);
   }
-  if (options.activations == "bf16") {
+  if (llvm::StringRef(options.activations).starts_with("bf16")) {
     auto isBFloat16 = [](mlir::Value weight) {
       return model::typeOf(weight).getElementType().isBF16();
     };
@@ -121,8 +135,13 @@ static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
                                options.model +
                                " multiply by is BF16; leave the flag out, or "
                                "have --dtype=bf16 round them");
-    for (auto program : module.getOps<model::ProgramOp>())
+    Expected<bool> amx = sumsByAmx(options);
+    if (!amx)
+      return amx.takeError();
+    for (auto program : module.getOps<model::ProgramOp>()) {
       program.setInputs(mlir::BFloat16Type::get(module.getContext()));
+      program.setAmx(*amx);
+    }
   }
   return Error::success();
 }

@@ -25,7 +25,8 @@ ProgramBuilder::ProgramBuilder(MLIRContext &context, StringRef family,
                                       builder.getStringAttr(family),
                                       /*training=*/UnitAttr(),
                                       /*batch=*/IntegerAttr(),
-                                      /*inputs=*/TypeAttr());
+                                      /*inputs=*/TypeAttr(),
+                                      /*amx=*/UnitAttr());
   Block *block = builder.createBlock(&program.getBody());
   block->addArgument(
       StepTensorType::get(&context, {kRows}, builder.getI32Type()), location);

@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/MachineBodies.h"
 
+#include "codegen/cpu/library/amx.h"
 #include "codegen/cpu/library/dots.h"
 
 #include "llvm/IR/IRBuilder.h"
@@ -153,35 +154,150 @@ void writePairs(Function &function) {
   builder.CreateRetVoid();
 }
 
-/// The same by two fused multiply-adds, which beginPairs() has told to take
+/// Fused multiply-adds of pairs, which baton_begin_pairs() has told to take
 /// denormal numbers for zeros.
-void writeFusedPairs(Function &function) {
-  IRBuilder<> builder = rewrite(function);
-  constexpr int lanes = baton::cpu::wide_dot_lanes;
-  auto *words = FixedVectorType::get(builder.getInt32Ty(), lanes);
-  auto *halves = FixedVectorType::get(builder.getInt16Ty(), lanes);
-  auto *floats = FixedVectorType::get(builder.getFloatTy(), lanes);
-  auto input = [&](Value *upperHalf) -> Value * {
-    return builder.CreateVectorSplat(
-        lanes, builder.CreateBitCast(upperHalf, builder.getFloatTy()));
-  };
-  auto weights = [&](int depth) -> Value * {
+class FusedPairs {
+public:
+  explicit FusedPairs(Function &function)
+      : builder(rewrite(function)), function(function),
+        floats(FixedVectorType::get(builder.getFloatTy(), lanes)) {}
+
+  Value *load(unsigned argument) {
+    return builder.CreateAlignedLoad(floats, function.getArg(argument),
+                                     Align(4));
+  }
+  /// `sums` and the product of the weights of depth 0 or 1, which an argument
+  /// points to, with the lower or the upper half of `inputs`.
+  Value *add(Value *sums, unsigned weights, int depth, Value *inputs) {
+    auto *words = FixedVectorType::get(builder.getInt32Ty(), lanes);
+    auto *halves = FixedVectorType::get(builder.getInt16Ty(), lanes);
+    Value *half = depth ? builder.CreateAnd(inputs, 0xffff0000)
+                        : builder.CreateShl(inputs, 16);
+    Value *input = builder.CreateVectorSplat(
+        lanes, builder.CreateBitCast(half, builder.getFloatTy()));
     Value *place = builder.CreateConstInBoundsGEP1_32(
-        builder.getInt16Ty(), function.getArg(1), depth * lanes);
+        builder.getInt16Ty(), function.getArg(weights), depth * lanes);
     Value *loaded = builder.CreateAlignedLoad(halves, place, Align(2));
-    return builder.CreateBitCast(
+    Value *weight = builder.CreateBitCast(
         builder.CreateShl(builder.CreateZExt(loaded, words), 16), floats);
-  };
+    return builder.CreateIntrinsic(Intrinsic::fma, {floats},
+                                   {input, weight, sums});
+  }
+  void store(Value *sums, unsigned argument) {
+    builder.CreateAlignedStore(sums, function.getArg(argument), Align(4));
+  }
+
+  IRBuilder<> builder;
+
+private:
+  static constexpr int lanes = baton::cpu::wide_dot_lanes;
+  Function &function;
+  FixedVectorType *floats;
+};
+
+/// baton_dots_pairs() by two of them.
+void writeFusedPairs(Function &function) {
+  FusedPairs pairs(function);
   Value *x = function.getArg(2);
-  Value *sums = builder.CreateAlignedLoad(floats, function.getArg(0), Align(4));
-  sums = builder.CreateIntrinsic(
-      Intrinsic::fma, {floats},
-      {input(builder.CreateAnd(x, 0xffff0000)), weights(1), sums});
-  sums = builder.CreateIntrinsic(
-      Intrinsic::fma, {floats},
-      {input(builder.CreateShl(x, 16)), weights(0), sums});
-  builder.CreateAlignedStore(sums, function.getArg(0), Align(4));
-  builder.CreateRetVoid();
+  pairs.store(pairs.add(pairs.add(pairs.load(0), 1, 1, x), 1, 0, x), 0);
+  pairs.builder.CreateRetVoid();
+}
+
+/// baton_chain_pairs().
+void writeChains(Function &function) {
+  FusedPairs pairs(function);
+  Value *x = function.getArg(3);
+  Value *even = pairs.add(pairs.load(0), 2, 0, x);
+  Value *odd = pairs.add(pairs.load(1), 2, 1, x);
+  pairs.store(even, 0);
+  pairs.store(odd, 1);
+  pairs.builder.CreateRetVoid();
+}
+
+/// baton_join_chains().
+void writeJoin(Function &function) {
+  FusedPairs pairs(function);
+  Value *joined = pairs.builder.CreateFAdd(pairs.load(1), pairs.load(2));
+  pairs.store(pairs.builder.CreateFAdd(pairs.load(0), joined), 0);
+  pairs.builder.CreateRetVoid();
+}
+
+//===----------------------------------------------------------------------===//
+// AMX
+//===----------------------------------------------------------------------===//
+
+/// Writes a function of amx.h, whose tiles are: 0 to 3 sums, 4 and 5 rows, 6
+/// and 7 weights.
+class AmxWriter {
+public:
+  explicit AmxWriter(Function &function)
+      : builder(rewrite(function)), function(function) {}
+  AmxWriter(const AmxWriter &) = delete;
+  AmxWriter &operator=(const AmxWriter &) = delete;
+  ~AmxWriter() { builder.CreateRetVoid(); }
+
+  Value *argument(unsigned index) { return function.getArg(index); }
+  void call(Intrinsic::ID id, ArrayRef<Value *> arguments) {
+    builder.CreateIntrinsic(id, {}, arguments);
+  }
+  Value *tile(int index) { return builder.getInt8(index); }
+  /// Tile `index` of 1 KiB from `place` on.
+  Value *at(Value *place, int index) {
+    return builder.CreateConstInBoundsGEP1_32(
+        builder.getInt8Ty(), place,
+        index * int(sizeof(float)) * baton::cpu::amx_sums);
+  }
+  Value *line() { return builder.getInt64(64); }
+  void load(int to, Value *from, Value *stride) {
+    call(Intrinsic::x86_tileloadd64, {tile(to), from, stride});
+  }
+  void multiply(int sums, int rows, int weights) {
+    call(Intrinsic::x86_tdpbf16ps, {tile(sums), tile(rows), tile(weights)});
+  }
+
+private:
+  IRBuilder<> builder;
+  Function &function;
+};
+
+void writeAmxBegin(AmxWriter &writer) {
+  writer.call(Intrinsic::x86_ldtilecfg, {writer.argument(0)});
+}
+void writeAmxEnd(AmxWriter &writer) {
+  writer.call(Intrinsic::x86_tilerelease, {});
+}
+void writeAmxZero(AmxWriter &writer) {
+  for (int tile = 0; tile < 4; ++tile)
+    writer.call(Intrinsic::x86_tilezero, {writer.tile(tile)});
+}
+void writeAmxLoad(AmxWriter &writer) {
+  for (int tile = 0; tile < 4; ++tile)
+    writer.load(tile, writer.at(writer.argument(0), tile), writer.line());
+}
+void writeAmxStore(AmxWriter &writer) {
+  for (int tile = 0; tile < 4; ++tile)
+    writer.call(Intrinsic::x86_tilestored64,
+                {writer.tile(tile), writer.at(writer.argument(0), tile),
+                 writer.line()});
+}
+void writeAmxMultiply(AmxWriter &writer) {
+  Value *stride = writer.argument(2), *weights = writer.argument(3);
+  writer.load(6, writer.at(weights, 0), writer.line());
+  writer.load(4, writer.argument(0), stride);
+  writer.load(7, writer.at(weights, 1), writer.line());
+  writer.multiply(0, 4, 6);
+  writer.multiply(1, 4, 7);
+  writer.load(5, writer.argument(1), stride);
+  writer.multiply(2, 5, 6);
+  writer.multiply(3, 5, 7);
+}
+void writeAmxMultiplyFirst(AmxWriter &writer) {
+  Value *stride = writer.argument(1), *weights = writer.argument(2);
+  writer.load(6, writer.at(weights, 0), writer.line());
+  writer.load(4, writer.argument(0), stride);
+  writer.load(7, writer.at(weights, 1), writer.line());
+  writer.multiply(0, 4, 6);
+  writer.multiply(1, 4, 7);
 }
 
 /// baton_begin_pairs() that has denormal operands and results be zeros, and
@@ -275,17 +391,37 @@ void baton::cpu::chooseMachineBodies(Module &module,
   answer(module, "baton_has_byte_lookups", hasLookups);
 
   const bool hasPairDots = isX86 && cpu.checkFeatures("+avx512bf16,+avx512bw");
-  const bool isFused = isX86 && !hasPairDots && cpu.checkFeatures("+fma");
+  const bool isFused = isX86 && cpu.checkFeatures("+fma");
   if (Function *function = inlined(module, "baton_dots_pairs")) {
     if (hasPairDots)
       writePairs(*function);
     else if (isFused)
       writeFusedPairs(*function);
   }
+  for (auto [name, write] : {std::pair("baton_chain_pairs", &writeChains),
+                             std::pair("baton_join_chains", &writeJoin)})
+    if (Function *function = inlined(module, name); function && isFused)
+      write(*function);
   Function *begin = inlined(module, "baton_begin_pairs");
   Function *end = inlined(module, "baton_end_pairs");
   if (begin && end && isFused)
     writeBorders(*begin, *end);
   answer(module, "baton_has_pair_dots", hasPairDots);
+
+  const bool hasAmx = isX86 && cpu.checkFeatures("+amx-bf16,+avx512bw");
+  for (auto [name, write] :
+       {std::pair("baton_amx_begin", &writeAmxBegin),
+        std::pair("baton_amx_end", &writeAmxEnd),
+        std::pair("baton_amx_zero_sums", &writeAmxZero),
+        std::pair("baton_amx_load_sums", &writeAmxLoad),
+        std::pair("baton_amx_store_sums", &writeAmxStore),
+        std::pair("baton_amx_multiply", &writeAmxMultiply),
+        std::pair("baton_amx_multiply_first", &writeAmxMultiplyFirst)})
+    if (hasAmx)
+      if (Function *function = inlined(module, name)) {
+        AmxWriter writer(*function);
+        write(writer);
+      }
+  answer(module, "baton_has_amx", hasAmx);
   answer(module, "baton_has_many_registers", hasManyRegisters);
 }

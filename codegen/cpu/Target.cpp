@@ -66,6 +66,16 @@ baton::cpu::resolveTarget(const TargetOptions &options) {
   return result;
 }
 
+Expected<bool> baton::cpu::hasAmx(const Target &target) {
+  Expected<const llvm::Target *> backend = lookUpTarget(target.triple);
+  if (!backend)
+    return backend.takeError();
+  std::unique_ptr<MCSubtargetInfo> subtarget((*backend)->createMCSubtargetInfo(
+      target.triple, target.cpu, target.features));
+  return subtarget && Triple(target.triple).getArch() == Triple::x86_64 &&
+         subtarget->checkFeatures("+amx-bf16,+avx512bw");
+}
+
 Expected<std::unique_ptr<TargetMachine>>
 baton::cpu::createTargetMachine(const Target &target, int optimization) {
   Expected<const llvm::Target *> backend = lookUpTarget(target.triple);

@@ -39,6 +39,9 @@ struct Target {
 /// Fails for a CPU that LLVM does not know.
 llvm::Expected<Target> resolveTarget(const TargetOptions &options);
 
+/// Whether `target` has AMX's products of BF16 tiles.
+llvm::Expected<bool> hasAmx(const Target &target);
+
 /// LLVM's code generator for `target`; `optimization` is 0 to 3,
 /// of which 1 chooses what compiles fastest, as 0 does.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>

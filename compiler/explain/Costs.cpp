@@ -431,6 +431,9 @@ LinearCosts explain::linearCosts(event::ProgramOp program) {
       if (bodies::dynCall<bodies::RoundedLinearCall>(call) ||
           bodies::dynCall<bodies::RoundedGatedLinearCall>(call))
         costs.inputs.insert("bf16");
+      if (bodies::dynCall<bodies::AmxLinearCall>(call) ||
+          bodies::dynCall<bodies::AmxGatedLinearCall>(call))
+        costs.inputs.insert("bf16-amx");
       double flops = 0, expertBytes = 0;
       std::set<int64_t> experts, own;
       for (ArrayRef<int64_t> task : tasksOf(phase, step)) {

@@ -69,9 +69,12 @@ static void addCall(event::CallOp call, Sentences &reasons) {
     addResidual(integer.residual());
   } else if (auto rounded = bodies::dynCall<bodies::RoundedLinearCall>(call)) {
     addResidual(rounded.residual());
+  } else if (auto amx = bodies::dynCall<bodies::AmxLinearCall>(call)) {
+    addResidual(amx.residual());
   } else if (bodies::dynCall<bodies::GatedLinearCall>(call) ||
              bodies::dynCall<bodies::IntegerGatedLinearCall>(call) ||
-             bodies::dynCall<bodies::RoundedGatedLinearCall>(call)) {
+             bodies::dynCall<bodies::RoundedGatedLinearCall>(call) ||
+             bodies::dynCall<bodies::AmxGatedLinearCall>(call)) {
     reasons.push_back("gate, up, activation and product are one body, " +
                       callee.str() + ": none of them is stored");
   } else if (auto attention = bodies::dynCall<bodies::AttentionCall>(call)) {

@@ -82,10 +82,12 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
     isLinear |= body && (body->kind == bodies::Kind::linear ||
                          body->kind == bodies::Kind::integer_linear ||
                          body->kind == bodies::Kind::partly_integer_linear ||
-                         body->kind == bodies::Kind::rounded_linear);
+                         body->kind == bodies::Kind::rounded_linear ||
+                         body->kind == bodies::Kind::amx_linear);
     isGated |= body && (body->kind == bodies::Kind::gated_linear ||
                         body->kind == bodies::Kind::integer_gated_linear ||
-                        body->kind == bodies::Kind::rounded_gated_linear);
+                        body->kind == bodies::Kind::rounded_gated_linear ||
+                        body->kind == bodies::Kind::amx_gated_linear);
     isAttention |= body && isAttentionBody(body->kind);
   }
   if (along == "rows") {

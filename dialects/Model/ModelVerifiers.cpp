@@ -35,6 +35,9 @@ LogicalResult ProgramOp::verify() {
   if (getInputs() && !getInputs()->isBF16())
     return emitOpError() << "inputs of linears are " << *getInputs()
                          << ", expected bf16";
+  if (getAmx() && !getInputs())
+    return emitOpError() << "rounds no inputs of linears whose sums 'amx' "
+                            "could order; 'inputs bf16 amx' does";
   if (getInputs() && getTraining())
     return emitOpError() << "trains, and rounds inputs of linears";
   if (getTraining()) {

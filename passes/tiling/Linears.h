@@ -27,8 +27,8 @@ mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
 
 /// What products with a weight round their inputs to, as bodies are called that
 /// read such: whole numbers of 8 bits ("integer_"), or these only where layers
-/// are quantised ("partly_integer_"), BF16 ("rounded_"), or nothing (""), as a
-/// router's, lest rows go to other experts.
+/// are quantised ("partly_integer_"), BF16 ("rounded_", or "amx_" where sums are
+/// AMX's), or nothing (""), as a router's, lest rows go to other experts.
 template <typename OpT>
 llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
   if (llvm::any_of(op->getUsers(), [](mlir::Operation *user) {
@@ -41,7 +41,9 @@ llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
            : model::isQuantizedInPart(stored) ? "partly_integer_"
                                               : "integer_";
   auto program = op->template getParentOfType<model::ProgramOp>();
-  return element.isBF16() && program.getInputs() ? "rounded_" : "";
+  if (!element.isBF16() || !program.getInputs())
+    return "";
+  return program.getAmx() ? "amx_" : "rounded_";
 }
 
 /// Whether such bodies also read the rows that were rounded.

@@ -2,6 +2,7 @@
 
 #include "runtime/execute/machine_speed.h"
 
+#include "runtime/execute/amx.h"
 #include "runtime/weights/memory.h"
 #include "runtime/weights/parallel.h"
 
@@ -182,6 +183,25 @@ multiply_pairs(uint64_t iterations) {
   use(values);
   return 4.0 * 16 * chains * static_cast<double>(iterations);
 }
+
+__attribute__((target("amx-tile,amx-bf16"))) double
+multiply_tiles(uint64_t iterations) {
+  struct alignas(64) {
+    uint8_t palette = 1, rest[15] = {};
+    uint16_t bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+  } shapes;
+  // Zeros: tiles take as long for any numbers. As many as hide the latency.
+  _tile_loadconfig(&shapes);
+  for (uint64_t i = 0; i < iterations / 16; ++i) {
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_release();
+  return 4.0 * 2 * 16 * 16 * 32 * static_cast<double>(iterations / 16);
+}
 #endif
 
 auto best_reader() {
@@ -192,9 +212,13 @@ auto best_reader() {
   return read_words;
 }
 
-auto best_multiply_add(bool pairs) {
+auto best_multiply_add(Arithmetic arithmetic) {
 #if defined(__x86_64__)
-  if (pairs && __builtin_cpu_supports("avx512bf16"))
+  if (arithmetic == Arithmetic::bf16_tiles &&
+      __builtin_cpu_supports("amx-bf16") && request_amx())
+    return multiply_tiles;
+  if (arithmetic == Arithmetic::bf16_pairs &&
+      __builtin_cpu_supports("avx512bf16"))
     return multiply_pairs;
   if (__builtin_cpu_supports("avx512f"))
     return multiply_add_avx512;
@@ -263,8 +287,8 @@ double measure_read_bandwidth(unsigned threads,
   return static_cast<double>(window * threads) / seconds;
 }
 
-double measure_arithmetic_peak(unsigned threads, bool pairs) {
-  auto multiply_add = best_multiply_add(pairs);
+double measure_arithmetic_peak(unsigned threads, Arithmetic arithmetic) {
+  auto multiply_add = best_multiply_add(arithmetic);
   // About five milliseconds each.
   constexpr uint64_t iterations = 2'500'000;
   std::vector<double> operations(threads);
@@ -306,10 +330,16 @@ double measure_hand_over(unsigned threads) {
 }
 
 MachineLimits limits_of(const Metadata &metadata) {
-  const auto model = metadata.json.find("model");
   MachineLimits limits;
-  limits.pairs =
-      model != metadata.json.end() && model->value("activations", "") == "bf16";
+  const auto model = metadata.json.find("model");
+  if (model == metadata.json.end())
+    return limits;
+  const std::string rounded = model->value("activations", "");
+  if (rounded == "bf16")
+    limits.products = Arithmetic::bf16_pairs;
+  else if (rounded == "bf16-amx" &&
+           metadata.json.at("target").value("amx", false))
+    limits.products = Arithmetic::bf16_tiles;
   return limits;
 }
 

@@ -28,10 +28,16 @@ bool can_measure_bandwidth(std::span<const std::byte> memory);
 double measure_read_bandwidth(unsigned threads,
                               std::span<const std::byte> memory = {});
 
-/// Single-precision floating-point operations per second of the widest fused
-/// multiply-add that the processor has, two operations each; or, with `pairs`,
-/// of its products of pairs of BF16 numbers, four each, if it has them.
-double measure_arithmetic_peak(unsigned threads, bool pairs = false);
+/// By what a CPU multiplies: the widest fused multiply-add that it has in single
+/// precision; products of pairs of BF16 numbers (AVX512-BF16); or of tiles of
+/// them (AMX).
+enum class Arithmetic { multiply_add, bf16_pairs, bf16_tiles };
+
+/// Floating-point operations per second, of which a product and a sum are two.
+/// Where the CPU has no such instruction, those of its multiply-add.
+double
+measure_arithmetic_peak(unsigned threads,
+                        Arithmetic arithmetic = Arithmetic::multiply_add);
 
 /// Seconds from a notification until the worker that waits for it goes on: two
 /// threads that wake each other, or, with one, its own notification.
@@ -41,16 +47,22 @@ double measure_hand_over(unsigned threads);
 /// with the load of a machine's neighbours: they are measured again between a
 /// program's runs.
 struct MachineLimits {
-  /// Whether products are those of pairs.
-  bool pairs = false;
+  Arithmetic products = Arithmetic::multiply_add;
   double bandwidth = 0, arithmetic = 0;
 
   const char *name_of_arithmetic() const {
-    return pairs ? "the peak of BF16 pairs" : "multiply-add peak";
+    switch (products) {
+    case Arithmetic::bf16_pairs:
+      return "the peak of BF16 pairs";
+    case Arithmetic::bf16_tiles:
+      return "the peak of BF16 tiles";
+    default:
+      return "multiply-add peak";
+    }
   }
   void measure(unsigned workers, std::span<const std::byte> memory) {
     bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers, pairs));
+    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers, products));
   }
 };
 

@@ -114,7 +114,7 @@ void forecast_decoding(const Metadata &metadata, const BenchOptions &options) {
   const uint32_t ranks = mesh.ranks();
   const MachineForecast machine =
       measure_machine(metadata, chosen_workers(options.run),
-                      metadata.costs.has_value(), limits_of(metadata).pairs);
+                      metadata.costs.has_value(), limits_of(metadata).products);
   const Memory memory = memory_of(
       metadata, memory_needs(metadata, 0), most,
       std::max<uint64_t>(1, positions),

@@ -13,7 +13,7 @@
 namespace baton {
 
 MachineForecast measure_machine(const Metadata &metadata, unsigned workers,
-                                bool times, bool pairs) {
+                                bool times, Arithmetic products) {
   MachineForecast machine;
   if (!metadata.device.is_null())
     return machine;
@@ -26,7 +26,7 @@ MachineForecast measure_machine(const Metadata &metadata, unsigned workers,
   machine.workers = workers;
   if (!times)
     return machine;
-  machine.flops = measure_arithmetic_peak(machine.workers, pairs);
+  machine.flops = measure_arithmetic_peak(machine.workers, products);
   machine.bytes = measure_read_bandwidth(machine.workers);
   return machine;
 }

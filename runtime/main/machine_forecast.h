@@ -3,6 +3,7 @@
 #ifndef BATON_RUNTIME_MAIN_MACHINE_FORECAST_H
 #define BATON_RUNTIME_MAIN_MACHINE_FORECAST_H
 
+#include "runtime/execute/machine_speed.h"
 #include "runtime/execute/metadata.h"
 
 #include <nlohmann/json.hpp>
@@ -23,11 +24,11 @@ struct MachineForecast {
   double flops = 0, bytes = 0;
 };
 
-/// `workers`: those that a run would have. `pairs`: of products of pairs of
-/// BF16 numbers. Of a program on a device nothing is known; `times`: whether
-/// the machine's speed is asked for.
+/// `workers`: those that a run would have. Of a program on a device nothing is
+/// known; `times`: whether the machine's speed is asked for.
 MachineForecast measure_machine(const Metadata &metadata, unsigned workers,
-                                bool times, bool pairs = false);
+                                bool times,
+                                Arithmetic products = Arithmetic::multiply_add);
 
 nlohmann::ordered_json machine_json(const MachineForecast &machine);
 /// Whether so many bytes fit; a line, or nothing where nothing is known.

@@ -1,4 +1,4 @@
-"""With --activations=bf16 linears round their inputs to BF16, and a row has the bits that it has alone.
+"""With --activations=bf16-avx512 or bf16-amx linears round their inputs to BF16, and a row has the bits that it has alone.
 
 Logits are near those of inputs in F32, and the same for other workers, chunks, CPUs, without optional
 passes, and for a program of batches, whose texts come to the tokens of one sequence each. CPUs agree
@@ -16,7 +16,6 @@ import programs
 from batches import Batch, alone, make_requests
 from programs import USUAL, Program, expect, rows_of, run
 
-FLAG = "--activations=bf16"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 F32_MODEL = os.path.join(ROOT, "test/golden/llama-gqa")
 
@@ -27,7 +26,7 @@ TINY_MODEL = """!table = !model.tensor<{1} x {0} x bf16>
 !last = !model.tensor<outputs x {0} x f32>
 !bias = !model.tensor<{1} x f32>
 !logits = !model.tensor<outputs x {1} x f32>
-model.program @tiny max_seq 64 inputs bf16 {{
+model.program @tiny max_seq 64 inputs bf16{2} {{
 ^bb0(%tokens: !model.tensor<rows x i32>):
   %table = model.parameter ["table"] : <{1} x {0} x bf16>
   %x = model.embedding %tokens, %table : (!model.tensor<rows x i32>, !table) -> !model.tensor<rows x {0} x f32>
@@ -51,7 +50,7 @@ def write_tensors(path, tensors):
         file.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def check_tiny(batonc, path):
+def check_tiny(batonc, amx, path):
     """Products around 2^-126, the least normal number, of which sums are some; biases below it."""
     generator = random.Random(1)
     width, vocabulary = TINY
@@ -69,7 +68,7 @@ def check_tiny(batonc, path):
         "table": tensor(vocabulary, width, exponents=range(58, 65)),
         "weight": tensor(vocabulary, width, exponents=[0, *range(55, 65)]), "bias": ("F32", [vocabulary], bias)})
     with open(path("tiny.mlir"), "w") as file:
-        file.write(TINY_MODEL.format(width, vocabulary))
+        file.write(TINY_MODEL.format(width, vocabulary, " amx" if amx else ""))
     tokens = [1, 17, 5, 40, 33, 2, 47, 41, 7, 0, 3, 3, 28]
     dumps = {}
     for cpu in ("native", "x86-64-v4", "x86-64-v3", "x86-64"):
@@ -111,29 +110,38 @@ def check_batches(program, one, case, tokens, expected, path):
         expect(batch.run(*flags)[0] == results, f"{flags}: other results")
 
 
-def check_descriptions(batonc, folder, program, routes):
+def check_descriptions(batonc, folder, flag, program, routes):
     info = json.loads(run([program.path, "info", "--json"]).stdout)
-    expect(info["model"]["activations"] == "bf16", f"info says {info['model']}")
-    plan = run([batonc, folder, FLAG, "--emit=event"]).stdout
-    for body in ("round_rows", "rounded_linear_bf16"):
+    amx = flag.endswith("amx")
+    expect(info["model"]["activations"] == ("bf16-amx" if amx else "bf16"), f"info says {info['model']}")
+    plan = run([batonc, folder, flag, "--emit=event"]).stdout
+    for body in ("round_rows", "amx_linear_bf16" if amx else "rounded_linear_bf16"):
         expect(f'event.call "{body}"' in plan, f"no task calls {body}")
     # Routers do not round, lest rows go to other experts.
     expect(('event.call "linear_bf16"' in plan) == routes, "a linear of BF16 weights does not round, or a router does")
-    text = run([batonc, "explain", folder, FLAG]).stdout
+    text = run([batonc, "explain", folder, flag]).stdout
     expect("round_rows of" in text, "explain does not say who rounds")
 
 
-def check_refusals(batonc, folder, path):
+def check_usual(batonc, folder, path):
+    """Whose sums there are without a name, the CPU decides."""
+    for cpu, sums in (("znver4", "rounded_linear"), ("sapphirerapids", "amx_linear"), ("x86-64-v3", "rounded_linear")):
+        plan = run([batonc, folder, "--activations=bf16", f"--target-cpu={cpu}", "--emit=event"]).stdout
+        expect(f'event.call "{sums}_bf16"' in plan, f"for {cpu} no task calls {sums}")
+
+
+def check_refusals(batonc, folder, flag, path):
     model = path("model.mlir")
-    run([batonc, folder, FLAG, "--emit=model", "-o", model])
+    run([batonc, folder, flag, "--emit=model", "-o", model])
     with open(model) as file:
-        expect("inputs bf16" in file.read(), "the model does not say that it rounds")
+        expect(("inputs bf16 amx" if flag.endswith("amx") else "inputs bf16 ") in file.read(),
+               "the model does not say that it rounds")
     for flags, words in (
-            ([F32_MODEL, FLAG], "no weight that linears of"),
-            ([folder, FLAG, "--dtype=f32"], "no weight that linears of"),
-            ([folder, FLAG, "--mode=train"], "--activations=bf16 is for programs that decode"),
-            ([folder, FLAG, "--target=cuda:emulated"], "--activations=bf16 with --target=cuda:emulated is not built yet"),
-            ([model, FLAG], "are written in it"),
+            ([F32_MODEL, flag], "no weight that linears of"),
+            ([folder, flag, "--dtype=f32"], "no weight that linears of"),
+            ([folder, flag, "--mode=train"], f"{flag} is for programs that decode"),
+            ([folder, flag, "--target=cuda:emulated"], f"{flag} with --target=cuda:emulated is not built yet"),
+            ([model, flag], "are written in it"),
             ([model, "--target=cuda:emulated"], "the plan calls round_rows, which is for CPUs only")):
         result = run([batonc, *flags, "-o", path("none")], check=False)
         expect(result.returncode == 1 and words in result.stderr, f"{flags}: {result}")
@@ -148,7 +156,8 @@ def test(arguments, scratch):
     tokens = case["tokens"]
     compiled = lambda name, *flags: Program(arguments.batonc, folder, path(name), *flags)
     exact = compiled("exact").logits(tokens, path("exact.npy"))
-    one = compiled("one", FLAG)
+    flag = f"--activations={arguments.activations}"
+    one = compiled("one", flag)
     expected = one.logits(tokens, path("one.npy"), "--workers", 2)
     off = distance(exact, expected)
     print(f"logits are off by {off:.1e} of the largest")
@@ -159,16 +168,17 @@ def test(arguments, scratch):
         expect(bits == expected, f"{workers} workers, chunks of {chunk}: other bits")
     # The same sums by other instructions, of other vectors.
     for cpu in ("x86-64-v3", "x86-64"):
-        other = compiled("other", FLAG, f"--target-cpu={cpu}")
+        other = compiled("other", flag, f"--target-cpu={cpu}")
         expect(other.logits(tokens, path("other.npy")) == expected, f"as {cpu} computes them, logits have other bits")
     for name, flags in (("usual", [USUAL]), ("unfused", ["--disable-pass=linear-grouping,norm-rewrites"])):
-        other = compiled(name, FLAG, *flags)
+        other = compiled(name, flag, *flags)
         expect(other.logits(tokens, path("other.npy")) == expected, f"{flags}: other bits")
     print("bits are the same for other workers, chunks, CPUs and without optional passes")
-    check_tiny(arguments.batonc, path)
-    check_batches(compiled("many", FLAG, "--max-batch=3", "--max-rows=20"), one, case, tokens, expected, path)
-    check_descriptions(arguments.batonc, folder, one, routes="experts" in folder_config(folder))
-    program = check_refusals(arguments.batonc, folder, path)
+    check_tiny(arguments.batonc, flag.endswith("amx"), path)
+    check_batches(compiled("many", flag, "--max-batch=3", "--max-rows=20"), one, case, tokens, expected, path)
+    check_descriptions(arguments.batonc, folder, flag, one, routes="experts" in folder_config(folder))
+    check_usual(arguments.batonc, folder, path)
+    program = check_refusals(arguments.batonc, folder, flag, path)
     program.weights = folder
     expect(program.logits(tokens, path("file.npy")) == expected, "compiled from its model in MLIR, it has other bits")
 
@@ -176,6 +186,7 @@ def test(arguments, scratch):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--batonc", required=True)
+    parser.add_argument("--activations", required=True)
     parser.add_argument("folder")
     arguments = parser.parse_args()
     programs.main(lambda scratch: test(arguments, scratch))

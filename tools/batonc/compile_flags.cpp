@@ -133,8 +133,10 @@ void tools::CompileFlags::addCodeFlags(CLI::App &app) {
   app.add_option(
       "--activations", activations.value,
       "what linears multiply weights by: f32, their inputs, or these "
-      "rounded, which is quicker: of BF16 weights to bf16, of "
-      "quantised ones to int8, 8 bits with a scale for each 32");
+      "rounded, which is quicker: of BF16 weights to bf16, whose sums are "
+      "those of the CPU's AMX or else AVX512-BF16 (bf16-amx and bf16-avx512 "
+      "have one's on any CPU), of quantised ones to int8, 8 bits with a scale "
+      "for each 32");
   maxSeqOption = app.add_option(
       "--max-seq", maxSeq,
       "longest sequence in tokens, prompt and answer; the config's limit "
@@ -528,8 +530,10 @@ std::string tools::CompileFlags::checkChoices() const {
       return "--cublaslt=always with --mode=train is not built yet; products "
              "of training are the kernel's own";
   }
-  if (activations.value == "bf16" && !has(target, Feature::roundedInputs))
-    return "--activations=bf16 with --target=" + target +
+  const bool rounds =
+      llvm::StringRef(activations.value).starts_with("bf16");
+  if (rounds && !has(target, Feature::roundedInputs))
+    return "--activations=" + activations.value + " with --target=" + target +
            " is not built yet; " + targetsWith(Feature::roundedInputs) +
            " has such products";
   return schedules() ? "" : order.check();
@@ -730,9 +734,11 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
     options.balanceLoss = balanceLoss;
   options.routerZLoss = routerZLoss;
   options.routerBiasUpdate = routerBiasUpdate;
-  if (activations.value == "bf16" && mode.value == "train")
-    return "--activations=bf16 is for programs that decode; --dtype=bf16 with "
-           "--mode=train rounds both sides of products";
+  if (llvm::StringRef(activations.value).starts_with("bf16") &&
+      mode.value == "train")
+    return "--activations=" + activations.value +
+           " is for programs that decode; --dtype=bf16 with --mode=train "
+           "rounds both sides of products";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
   if (std::string error = finishBatch(options); !error.empty())

@@ -49,18 +49,36 @@ BATON_INLINE PairDoubles widened(PairWords bits) {
       __builtin_bit_cast(PairFloats, without_denormals(bits)), PairDoubles);
 }
 
-/// sums + a b. In F64 the product is exact, and the sum is rounded to more than
-/// twice the bits of an F32, so that rounding again changes nothing. What is
-/// less than halfway from 2^-126 to the F32 below it, if there were one, is 0.
-BATON_INLINE PairWords add_product(PairWords sums, PairWords a, PairWords b) {
+/// A sum as F32. In F64 it was rounded to more than twice the bits of an F32, so
+/// that rounding again changes nothing. What is less than halfway from 2^-126 to
+/// the F32 below it, if there were one, is 0.
+BATON_INLINE PairWords narrowed(PairDoubles sum) {
   typedef int64_t Mask __attribute__((ext_vector_type(wide_dot_lanes)));
-  const PairDoubles sum = widened(sums) + widened(a) * widened(b);
   const Mask is_zero =
       __builtin_elementwise_abs(sum) < PairDoubles(0x1p-126 - 0x1p-151);
   const PairWords bits =
       __builtin_bit_cast(PairWords, __builtin_convertvector(sum, PairFloats));
   return __builtin_convertvector(is_zero, PairWords) != 0 ? bits & 0x80000000
                                                           : bits;
+}
+
+/// sums + a b, of which the product is exact in F64.
+BATON_INLINE PairWords add_product(PairWords sums, PairWords a, PairWords b) {
+  return narrowed(widened(sums) + widened(a) * widened(b));
+}
+
+BATON_INLINE PairWords load_words(const float *place) {
+  PairWords words;
+  __builtin_memcpy(&words, place, sizeof words);
+  return words;
+}
+
+/// BF16 numbers as F32.
+BATON_INLINE PairWords load_halves(const uint16_t *place) {
+  typedef uint16_t Halves __attribute__((ext_vector_type(wide_dot_lanes)));
+  Halves halves;
+  __builtin_memcpy(&halves, place, sizeof halves);
+  return __builtin_convertvector(halves, PairWords) << 16;
 }
 
 } // namespace
@@ -115,18 +133,31 @@ extern "C" __attribute__((noinline)) int32_t baton_has_pair_dots() {
 
 extern "C" __attribute__((noinline)) void
 baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x) {
-  typedef uint16_t Halves __attribute__((ext_vector_type(wide_dot_lanes)));
-  PairWords before;
-  Halves first, second;
-  __builtin_memcpy(&before, sums, sizeof before);
-  __builtin_memcpy(&first, weights, sizeof first);
-  __builtin_memcpy(&second, weights + wide_dot_lanes, sizeof second);
-  auto widen = [](Halves halves) BATON_INLINE_LAMBDA {
-    return __builtin_convertvector(halves, PairWords) << 16;
-  };
-  before = add_product(before, widen(second), PairWords(x & 0xffff0000));
-  before = add_product(before, widen(first), PairWords(x << 16));
-  __builtin_memcpy(sums, &before, sizeof before);
+  PairWords sum = load_words(sums);
+  sum = add_product(sum, load_halves(weights + wide_dot_lanes),
+                    PairWords(x & 0xffff0000));
+  sum = add_product(sum, load_halves(weights), PairWords(x << 16));
+  __builtin_memcpy(sums, &sum, sizeof sum);
+}
+
+extern "C" __attribute__((noinline)) void
+baton_chain_pairs(float *even, float *odd, const uint16_t *weights,
+                  uint32_t x) {
+  const PairWords first = add_product(load_words(even), load_halves(weights),
+                                      PairWords(x << 16));
+  const PairWords second =
+      add_product(load_words(odd), load_halves(weights + wide_dot_lanes),
+                  PairWords(x & 0xffff0000));
+  __builtin_memcpy(even, &first, sizeof first);
+  __builtin_memcpy(odd, &second, sizeof second);
+}
+
+extern "C" __attribute__((noinline)) void
+baton_join_chains(float *sums, const float *even, const float *odd) {
+  const PairWords joined =
+      narrowed(widened(load_words(even)) + widened(load_words(odd)));
+  const PairWords sum = narrowed(widened(load_words(sums)) + widened(joined));
+  __builtin_memcpy(sums, &sum, sizeof sum);
 }
 
 extern "C" __attribute__((noinline)) uint32_t baton_begin_pairs() { return 0; }

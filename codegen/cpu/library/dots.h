@@ -60,7 +60,16 @@ int32_t baton_has_pair_dots();
 /// so.
 void baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x);
 
-/// Calls of the last function stand between these two. What the first returns
+/// even[lane] += the product of weights[lane] with the lower half of x, and
+/// odd[lane] += that of weights[16 + lane] with the upper one, as above.
+void baton_chain_pairs(float *even, float *odd, const uint16_t *weights,
+                       uint32_t x);
+
+/// sums[lane] += even[lane] + odd[lane], the latter two first; numbers are as
+/// above.
+void baton_join_chains(float *sums, const float *even, const float *odd);
+
+/// Calls of the last three functions stand between these two. What the first returns
 /// is the second's. Others' arithmetic does not: its denormal numbers may be
 /// lost.
 uint32_t baton_begin_pairs();

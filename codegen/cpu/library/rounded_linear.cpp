@@ -7,11 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "codegen/cpu/library/dots.h"
 #include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/linear_end.h"
+#include "codegen/cpu/library/rounded_rows.h"
 #include "codegen/cpu/library/rounding.h"
-#include "codegen/cpu/library/weights.h"
 
 using namespace baton::cpu;
 
@@ -20,20 +19,6 @@ namespace {
 typedef uint32_t Words __attribute__((ext_vector_type(lanes)));
 typedef uint16_t Halves __attribute__((ext_vector_type(lanes)));
 
-/// Rows of a rounded matrix: words of two inputs, the first in the lower half.
-/// Behind the last one comes itself again.
-struct RoundedRows {
-  const Real *first;
-  int64_t stride, count;
-
-  BATON_INLINE const Real *row(int64_t i) const {
-    return first + (i < count ? i : count - 1) * stride;
-  }
-  BATON_INLINE RoundedRows from(int64_t row) const {
-    return {first + row * stride, stride, count - row};
-  }
-};
-
 /// The upper halves of rounded values; a NaN stays one.
 BATON_INLINE Halves halves_of(Vector values) {
   const Words bits = __builtin_bit_cast(Words, ToBFloat16::round(values)) >> 16;
@@ -41,42 +26,6 @@ BATON_INLINE Halves halves_of(Vector values) {
   const Words kept = values == values ? bits : bits | 0x40;
   return __builtin_convertvector(kept, Halves);
 }
-
-/// The weights of two depths, as a panel has them.
-typedef uint16_t Line __attribute__((ext_vector_type(2 * lanes)));
-
-BATON_INLINE Line load_line(const BFloat16 *weights) {
-  Line line;
-  __builtin_memcpy(&line, weights, sizeof line);
-  return line;
-}
-
-/// Those of the last depth, where there is an odd number of them.
-BATON_INLINE Line load_last(const BFloat16 *weights) {
-  Line line(0);
-  __builtin_memcpy(&line, weights, sizeof line / 2);
-  return line;
-}
-
-/// While there is one, baton_dots_pairs may be called. Operands are loaded, and
-/// sums stored to the memory behind `sums`, before it ends.
-class PairArithmetic {
-public:
-  BATON_INLINE explicit PairArithmetic(Real *sums)
-      : sums(sums), state(baton_begin_pairs()) {
-    asm volatile("" : : "r"(sums) : "memory");
-  }
-  BATON_INLINE ~PairArithmetic() {
-    asm volatile("" : : "r"(sums) : "memory");
-    baton_end_pairs(state);
-  }
-  PairArithmetic(const PairArithmetic &) = delete;
-  PairArithmetic &operator=(const PairArithmetic &) = delete;
-
-private:
-  Real *sums;
-  uint32_t state;
-};
 
 //===----------------------------------------------------------------------===//
 // Products

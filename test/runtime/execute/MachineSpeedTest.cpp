@@ -25,7 +25,7 @@ TEST(MachineSpeed, ArithmeticPeakIsThatOfACore) {
 // An instruction has twice the operations of a multiply-add; of some CPUs it
 // takes four times as long.
 TEST(MachineSpeed, PairsAreNoSlowerThanAQuarterOfMultiplyAdds) {
-  double peak = measure_arithmetic_peak(1, /*pairs=*/true);
+  double peak = measure_arithmetic_peak(1, Arithmetic::bf16_pairs);
   EXPECT_GT(peak, measure_arithmetic_peak(1) / 4);
   EXPECT_LT(peak, 4e12);
 }

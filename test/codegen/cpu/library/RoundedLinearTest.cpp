@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "codegen/cpu/library/amx.h"
 #include "codegen/cpu/library/dots.h"
 #include "test/codegen/cpu/library/Support.h"
 
@@ -14,6 +15,8 @@
 #include <limits>
 
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace baton;
 using namespace baton::test;
@@ -57,6 +60,23 @@ float product_of(const uint16_t *x, const uint16_t *weights, int64_t k) {
     sum = add_product(sum, is_whole ? x[i + 1] : 0,
                       is_whole ? weights[i + 1] : 0);
     sum = add_product(sum, x[i], weights[i]);
+  }
+  return sum;
+}
+
+float add(float a, float b) {
+  return rounded(Wide(without_denormal(a)) + Wide(without_denormal(b)));
+}
+
+/// The chains over 32 inputs and weights at a time, zeros behind the last one.
+float amx_product_of(const uint16_t *x, const uint16_t *weights, int64_t k) {
+  float sum = 0;
+  for (int64_t begin = 0; begin < k; begin += 32) {
+    float chains[2] = {0, 0};
+    for (int64_t i = begin; i < begin + 32; ++i)
+      chains[i % 2] = add_product(chains[i % 2], i < k ? x[i] : 0,
+                                  i < k ? weights[i] : 0);
+    sum = add(sum, add(chains[0], chains[1]));
   }
   return sum;
 }
@@ -262,17 +282,101 @@ TEST(PairDots, HaveTheBitsOfFusedMultiplyAddsWithoutDenormals) {
     }
 }
 
+/// Sixteen rows of 32 inputs by 32 outputs, and what the sums were.
+struct Tiles {
+  std::array<uint16_t, 16 * 32> inputs;
+  std::array<uint16_t, 2 * 16 * 32> weights;
+  std::array<float, 4 * 256> sums;
+
+  Tiles(Random &random, Size size) {
+    for (uint16_t &input : inputs)
+      input = draw(random, size);
+    for (uint16_t &weight : weights)
+      weight = draw(random, size);
+    for (float &sum : sums)
+      sum = value_of(draw(random, size));
+  }
+};
+
+__attribute__((target("amx-tile,amx-bf16"))) void
+multiply_by_instruction(Tiles &tiles, const cpu::AmxShapes &shapes) {
+  _tile_loadconfig(&shapes);
+  _tile_loadd(0, tiles.sums.data(), 64);
+  _tile_loadd(1, tiles.sums.data() + 256, 64);
+  _tile_loadd(4, tiles.inputs.data(), 64);
+  _tile_loadd(6, tiles.weights.data(), 64);
+  _tile_loadd(7, tiles.weights.data() + 512, 64);
+  _tile_dpbf16ps(0, 4, 6);
+  _tile_dpbf16ps(1, 4, 7);
+  _tile_stored(0, tiles.sums.data(), 64);
+  _tile_stored(1, tiles.sums.data() + 256, 64);
+  _tile_release();
+}
+
+TEST(AmxTiles, HaveTheBitsOfTheInstruction) {
+  if (!__builtin_cpu_supports("amx-bf16") ||
+      syscall(SYS_arch_prctl, 0x1023, 18) != 0)
+    GTEST_SKIP() << "this machine has no AMX, or keeps it to itself";
+  Random random(9);
+  for (Size size : {Size::usual, Size::tiny, Size::any})
+    for (int i = 0; i < 60; ++i) {
+      Tiles expected(random, size);
+      Tiles found = expected;
+      cpu::AmxShapes shapes;
+      for (int tile = 0; tile < 8; ++tile) {
+        shapes.bytes[tile] = 64;
+        shapes.rows[tile] = tile < 6 ? 1 + i % 16 : 16;
+      }
+      multiply_by_instruction(expected, shapes);
+      baton_amx_begin(&shapes);
+      baton_amx_load_sums(found.sums.data());
+      const uint32_t state = baton_begin_pairs();
+      baton_amx_multiply_first(found.inputs.data(), 64, found.weights.data());
+      baton_end_pairs(state);
+      baton_amx_store_sums(found.sums.data());
+      baton_amx_end();
+      for (size_t at = 0; at < found.sums.size(); ++at) {
+        const float a = found.sums[at], b = expected.sums[at];
+        ASSERT_TRUE((std::isnan(a) && std::isnan(b)) ||
+                    std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b))
+            << std::hexfloat << a << " instead of " << b << ", number " << at
+            << " of " << (i % 16 + 1) << " rows";
+      }
+    }
+}
+
+/// The bodies, by the instruction whose sums they have.
+struct ByPairs {
+  static constexpr auto &linear = baton_task_rounded_linear_bf16;
+  static constexpr auto &gated_linear = baton_task_rounded_gated_linear_bf16;
+  static constexpr auto &product = product_of;
+};
+struct ByTiles {
+  static constexpr auto &linear = baton_task_amx_linear_bf16;
+  static constexpr auto &gated_linear = baton_task_amx_gated_linear_bf16;
+  static constexpr auto &product = amx_product_of;
+};
+
+template <typename Bodies> class RoundedLinear : public testing::Test {};
+using AllBodies = testing::Types<ByPairs, ByTiles>;
+struct Names {
+  template <typename Bodies> static std::string GetName(int) {
+    return std::is_same_v<Bodies, ByPairs> ? "Pairs" : "Tiles";
+  }
+};
+TYPED_TEST_SUITE(RoundedLinear, AllBodies, Names);
+
 /// Runs the body for `count` rows from `first` on.
+template <typename Bodies>
 void run_linear(Buffer &out, const Buffer &x, int64_t first, int64_t count,
                 const std::vector<uint16_t> &panels, int64_t k,
                 int64_t columns) {
-  baton_task_rounded_linear_bf16(out.data(), out.stride, x.row(first), x.stride,
-                                 panels.data(), nullptr, nullptr, 0, count, k,
-                                 columns, BATON_ACTIVATION_NONE);
+  Bodies::linear(out.data(), out.stride, x.row(first), x.stride, panels.data(),
+                 nullptr, nullptr, 0, count, k, columns, BATON_ACTIVATION_NONE);
   expect_guards_intact(out);
 }
 
-TEST(RoundedLinear, ProductsAreChains) {
+TYPED_TEST(RoundedLinear, ProductsAreChains) {
   Random random(4);
   for (Size size : {Size::usual, Size::tiny})
     for (int64_t k : {1, 2, 7, 64, 255, 256, 257, 600})
@@ -281,10 +385,10 @@ TEST(RoundedLinear, ProductsAreChains) {
         const Buffer x = draw_rows(random, rows, k, size);
         const Weight<BF16> weight = draw_weight(random, columns, k, size);
         Buffer out(rows, columns);
-        run_linear(out, x, 0, rows, weight.packed(), k, columns);
+        run_linear<TypeParam>(out, x, 0, rows, weight.packed(), k, columns);
         for (int64_t row = 0; row < rows; ++row)
           for (int64_t column = 0; column < columns; ++column) {
-            const float expected = product_of(
+            const float expected = TypeParam::product(
                 halves_of(x, row), weight.stored.data() + column * k, k);
             ASSERT_EQ(std::bit_cast<uint32_t>(out.at(row, column)),
                       std::bit_cast<uint32_t>(expected))
@@ -294,28 +398,28 @@ TEST(RoundedLinear, ProductsAreChains) {
       }
 }
 
-TEST(RoundedLinear, RowsAndColumnsTileWithoutChangingBits) {
+TYPED_TEST(RoundedLinear, RowsAndColumnsTileWithoutChangingBits) {
   Random random(5);
   for (int64_t k : {100, 301, 513}) {
     const int64_t rows = 101, columns = 70;
     const Buffer x = draw_rows(random, rows, k, Size::usual);
     const auto panels = draw_weight(random, columns, k, Size::usual).packed();
     Buffer whole(rows, columns);
-    run_linear(whole, x, 0, rows, panels, k, columns);
+    run_linear<TypeParam>(whole, x, 0, rows, panels, k, columns);
     for (int64_t count :
          {0, 1, 2, 3, 4, 5, 7, 8, 11, 12, 13, 16, 20, 28, 48, 49})
       for (int64_t width : {16, 32, 64}) {
         const int64_t first = (count * 7) % (rows - count);
         Buffer part(count, width);
-        run_linear(part, x, first, count, panels, k, width);
+        run_linear<TypeParam>(part, x, first, count, panels, k, width);
         for (int64_t row = 0; row < count; ++row)
           expect_same_bits(part.row(row), whole.row(first + row), width);
-        if (HasFatalFailure())
+        if (this->HasFatalFailure())
           FAIL() << "k " << k << ", rows " << count << ", columns " << width;
       }
     // From another panel on.
     Buffer part(3, 22);
-    baton_task_rounded_linear_bf16(part.data(), part.stride, x.row(9), x.stride,
+    TypeParam::linear(part.data(), part.stride, x.row(9), x.stride,
                                    panels.data() + 48 * k, nullptr, nullptr, 0,
                                    3, k, 22, BATON_ACTIVATION_NONE);
     for (int64_t row = 0; row < 3; ++row)
@@ -323,7 +427,7 @@ TEST(RoundedLinear, RowsAndColumnsTileWithoutChangingBits) {
   }
 }
 
-TEST(RoundedLinear, BiasActivationAndResidualAreAddedInF32) {
+TYPED_TEST(RoundedLinear, BiasActivationAndResidualAreAddedInF32) {
   Random random(6);
   const int64_t rows = 6, k = 50, columns = 40;
   const Buffer x = draw_rows(random, rows, k, Size::usual);
@@ -331,8 +435,8 @@ TEST(RoundedLinear, BiasActivationAndResidualAreAddedInF32) {
   const Buffer residual = random.buffer(rows, columns);
   const std::vector<float> bias = random.vector(columns);
   Buffer plain(rows, columns), found = residual; // in place
-  run_linear(plain, x, 0, rows, panels, k, columns);
-  baton_task_rounded_linear_bf16(found.data(), found.stride, x.data(), x.stride,
+  run_linear<TypeParam>(plain, x, 0, rows, panels, k, columns);
+  TypeParam::linear(found.data(), found.stride, x.data(), x.stride,
                                  panels.data(), bias.data(), found.data(),
                                  found.stride, rows, k, columns,
                                  BATON_ACTIVATION_RELU);
@@ -343,7 +447,7 @@ TEST(RoundedLinear, BiasActivationAndResidualAreAddedInF32) {
                     residual.at(row, column));
 }
 
-TEST(RoundedLinear, GatedLinearsAreTwo) {
+TYPED_TEST(RoundedLinear, GatedLinearsAreTwo) {
   Random random(7);
   const int64_t k = 259, columns = 40;
   const Weight<BF16> gate = draw_weight(random, columns, k, Size::usual);
@@ -356,9 +460,9 @@ TEST(RoundedLinear, GatedLinearsAreTwo) {
   for (int64_t rows : {1, 2, 5, 12, 35}) {
     const Buffer x = draw_rows(random, rows, k, Size::usual);
     Buffer gates(rows, columns), ups(rows, columns), found(rows, columns);
-    run_linear(gates, x, 0, rows, gate.packed(), k, columns);
-    run_linear(ups, x, 0, rows, up.packed(), k, columns);
-    baton_task_rounded_gated_linear_bf16(found.data(), found.stride, x.data(),
+    run_linear<TypeParam>(gates, x, 0, rows, gate.packed(), k, columns);
+    run_linear<TypeParam>(ups, x, 0, rows, up.packed(), k, columns);
+    TypeParam::gated_linear(found.data(), found.stride, x.data(),
                                          x.stride, panels.data(),
                                          gate_bias.data(), up_bias.data(), rows,
                                          k, columns, BATON_ACTIVATION_RELU);

@@ -69,13 +69,17 @@ TEST_F(VectorWidth, RoundedLinearAgrees) {
   BASELINE(baton_task_round_rows)
   (other_inputs.data(), other_inputs.stride, x.data(), x.stride, rows, k);
   expect_same_bits(inputs, other_inputs);
-  baton_task_rounded_linear_bf16(native.data(), native.stride, inputs.data(),
-                                 inputs.stride, panels.data(), nullptr, nullptr,
-                                 0, rows, k, columns, BATON_ACTIVATION_NONE);
-  BASELINE(baton_task_rounded_linear_bf16)
-  (other.data(), other.stride, inputs.data(), inputs.stride, panels.data(),
-   nullptr, nullptr, 0, rows, k, columns, BATON_ACTIVATION_NONE);
-  expect_same_bits(native, other);
+  auto compare = [&](auto &own, auto *old) {
+    own(native.data(), native.stride, inputs.data(), inputs.stride,
+        panels.data(), nullptr, nullptr, 0, rows, k, columns,
+        BATON_ACTIVATION_NONE);
+    old(other.data(), other.stride, inputs.data(), inputs.stride, panels.data(),
+        nullptr, nullptr, 0, rows, k, columns, BATON_ACTIVATION_NONE);
+    expect_same_bits(native, other);
+  };
+  compare(baton_task_rounded_linear_bf16,
+          BASELINE(baton_task_rounded_linear_bf16));
+  compare(baton_task_amx_linear_bf16, BASELINE(baton_task_amx_linear_bf16));
 }
 
 TEST_F(VectorWidth, AttentionAgrees) {
