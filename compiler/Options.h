@@ -97,8 +97,8 @@ struct CompileOptions {
   /// "auto", "f32", "bf16" or "f16": element type of linear weights.
   std::string dtype = "auto";
   /// What linears multiply weights by: "f32", their inputs, or these rounded:
-  /// "int8" of quantised weights; of BF16 weights "bf16-avx512" or "bf16-amx", by
-  /// the instructions whose order sums have, or "bf16", by what the CPU has.
+  /// "int8" of quantised weights; of BF16 weights "bf16-avx512" or "bf16-amx",
+  /// by the instructions whose order sums have, or "bf16", by what the CPU has.
   std::string activations = "f32";
   /// Longest sequence, prompt and answer together, in tokens.
   std::optional<int64_t> maxSeq;

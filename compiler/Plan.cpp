@@ -2,11 +2,11 @@
 
 #include "compiler/Plan.h"
 
-#include "codegen/cpu/Target.h"
 #include "compiler/Dialects.h"
 #include "compiler/Pipeline.h"
 #include "compiler/RouterBias.h"
 #include "compiler/SourceFile.h"
+#include "compiler/Target.h"
 #include "compiler/schedule/Schedule.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Dist/Placement.h"
@@ -83,19 +83,6 @@ static void roundToBytes(const QuantisedWeights &weights) {
         model::typeOf(op).withElementType(model::QuantizedType::get(
             type.getContext(), type.getFormats(),
             mlir::IntegerType::get(type.getContext(), 8))));
-}
-
-/// Whether sums of products of BF16 are to be AMX's: by its name, or because
-/// the CPU has it.
-static Expected<bool> sumsByAmx(const CompileOptions &options) {
-  if (options.activations != "bf16")
-    return options.activations == "bf16-amx";
-  cpu::TargetOptions host;
-  host.cpu = options.targetCpu;
-  Expected<cpu::Target> chosen = cpu::resolveTarget(host);
-  if (!chosen)
-    return chosen.takeError();
-  return cpu::hasAmx(*chosen);
 }
 
 /// Says of the model what --activations asks for, or why it cannot.

@@ -30,6 +30,17 @@ compiler::Target::descriptionFile(const CompileOptions &options,
                                     : options.targetFile;
 }
 
+Expected<bool> compiler::sumsByAmx(const CompileOptions &options) {
+  if (options.activations != "bf16")
+    return options.activations == "bf16-amx";
+  cpu::TargetOptions host;
+  host.cpu = options.targetCpu;
+  Expected<cpu::Target> chosen = cpu::resolveTarget(host);
+  if (!chosen)
+    return chosen.takeError();
+  return cpu::hasAmx(*chosen);
+}
+
 Expected<std::vector<TargetDescription>>
 compiler::Target::describe(const CompileOptions &options,
                            const Installation &installation) const {

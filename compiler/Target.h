@@ -48,6 +48,10 @@ enum class Feature {
   tiers
 };
 
+/// Whether sums of products of BF16 are to be AMX's: because --activations
+/// names it, or because it names none and the CPU has it.
+llvm::Expected<bool> sumsByAmx(const CompileOptions &options);
+
 /// What a target makes of a plan.
 struct Code {
   /// What --emit asked for, where that is a text.

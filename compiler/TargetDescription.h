@@ -19,6 +19,10 @@ struct TargetDescription {
 
   int64_t maxRows, maxOutputs;
   int64_t linearRows, linearColumns, attentionRows, plainRows;
+  /// What CPUs take in the place of linearRows where sums are AMX's
+  /// (--activations=bf16-amx): enough rows to make tiles of weights for.
+  /// Optional in the file: 0 where they are as others.
+  int64_t amxLinearRows = 0;
   /// Positions of an attention task where a step's rows are those of one tile,
   /// a multiple of 64; 0 for all. Optional in the file.
   int64_t attentionSplit = 0;

@@ -243,9 +243,9 @@ public:
   Value *tile(int index) { return builder.getInt8(index); }
   /// Tile `index` of 1 KiB from `place` on.
   Value *at(Value *place, int index) {
-    return builder.CreateConstInBoundsGEP1_32(
-        builder.getInt8Ty(), place,
-        index * int(sizeof(float)) * baton::cpu::amx_sums);
+    return builder.CreateConstInBoundsGEP1_32(builder.getInt8Ty(), place,
+                                              index * int(sizeof(float)) *
+                                                  baton::cpu::amx_sums);
   }
   Value *line() { return builder.getInt64(64); }
   void load(int to, Value *from, Value *stride) {

@@ -92,9 +92,13 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
   }
   if (along == "rows") {
     auto [name, value] =
-        isLinear || isGated ? std::pair("linear_rows", target->linearRows)
-        : isAttention       ? std::pair("attention_rows", target->attentionRows)
-                            : std::pair("plain_rows", target->plainRows);
+        isLinear || isGated
+            ? std::pair(target->linearRows == target->amxLinearRows
+                            ? "amx_linear_rows"
+                            : "linear_rows",
+                        target->linearRows)
+        : isAttention ? std::pair("attention_rows", target->attentionRows)
+                      : std::pair("plain_rows", target->plainRows);
     return size == value ? name : "";
   }
   if (along == "blocks" && isAttention && size * 64 == target->attentionSplit)

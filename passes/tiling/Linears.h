@@ -27,8 +27,8 @@ mlir::LogicalResult expectLinearInput(OpT op, const View &x) {
 
 /// What products with a weight round their inputs to, as bodies are called that
 /// read such: whole numbers of 8 bits ("integer_"), or these only where layers
-/// are quantised ("partly_integer_"), BF16 ("rounded_", or "amx_" where sums are
-/// AMX's), or nothing (""), as a router's, lest rows go to other experts.
+/// are quantised ("partly_integer_"), BF16 ("rounded_", or "amx_" where sums
+/// are AMX's), or nothing (""), as a router's, lest rows go to other experts.
 template <typename OpT>
 llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
   if (llvm::any_of(op->getUsers(), [](mlir::Operation *user) {

@@ -28,9 +28,9 @@ bool can_measure_bandwidth(std::span<const std::byte> memory);
 double measure_read_bandwidth(unsigned threads,
                               std::span<const std::byte> memory = {});
 
-/// By what a CPU multiplies: the widest fused multiply-add that it has in single
-/// precision; products of pairs of BF16 numbers (AVX512-BF16); or of tiles of
-/// them (AMX).
+/// By what a CPU multiplies: the widest fused multiply-add that it has in
+/// single precision; products of pairs of BF16 numbers (AVX512-BF16); or of
+/// tiles of them (AMX).
 enum class Arithmetic { multiply_add, bf16_pairs, bf16_tiles };
 
 /// Floating-point operations per second, of which a product and a sum are two.
@@ -62,7 +62,8 @@ struct MachineLimits {
   }
   void measure(unsigned workers, std::span<const std::byte> memory) {
     bandwidth = std::max(bandwidth, measure_read_bandwidth(workers, memory));
-    arithmetic = std::max(arithmetic, measure_arithmetic_peak(workers, products));
+    arithmetic =
+        std::max(arithmetic, measure_arithmetic_peak(workers, products));
   }
 };
 

@@ -530,8 +530,7 @@ std::string tools::CompileFlags::checkChoices() const {
       return "--cublaslt=always with --mode=train is not built yet; products "
              "of training are the kernel's own";
   }
-  const bool rounds =
-      llvm::StringRef(activations.value).starts_with("bf16");
+  const bool rounds = llvm::StringRef(activations.value).starts_with("bf16");
   if (rounds && !has(target, Feature::roundedInputs))
     return "--activations=" + activations.value + " with --target=" + target +
            " is not built yet; " + targetsWith(Feature::roundedInputs) +

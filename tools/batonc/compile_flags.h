@@ -76,7 +76,10 @@ private:
   CLI::Option *ncclOption = nullptr;
   int64_t ncclMultiprocessors = 8;
   Choice kvType{"--kv-type", "f32", {"f32", "bf16", "int8", "fp8"}, {}};
-  Choice activations{"--activations", "f32", {"f32", "bf16", "bf16-avx512", "bf16-amx", "int8"}, {}};
+  Choice activations{"--activations",
+                     "f32",
+                     {"f32", "bf16", "bf16-avx512", "bf16-amx", "int8"},
+                     {}};
   Choice dtype{"--dtype", "auto", {"auto", "f32", "bf16", "f16", "f64"}, {}};
   Choice order{
       "--schedule", "auto", {"auto", "static", "FILE.mlir"}, {"dynamic"}};

@@ -118,8 +118,9 @@ private:
 static Rates measure_rates(unsigned workers) {
   Rates rates;
   rates.operations = measure_arithmetic_peak(workers);
-  rates.pair_operations = std::max(
-      rates.operations, measure_arithmetic_peak(workers, Arithmetic::bf16_pairs));
+  rates.pair_operations =
+      std::max(rates.operations,
+               measure_arithmetic_peak(workers, Arithmetic::bf16_pairs));
   rates.bytes = measure_read_bandwidth(workers);
   rates.hand_over = measure_hand_over(workers);
   return rates;

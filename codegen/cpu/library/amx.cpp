@@ -45,8 +45,7 @@ extern "C" __attribute__((noinline)) int32_t baton_has_amx() {
   return BATON_HAS_AMX;
 }
 
-extern "C" __attribute__((noinline)) void
-baton_amx_begin(const void *shapes) {
+extern "C" __attribute__((noinline)) void baton_amx_begin(const void *shapes) {
   shaped_rows = static_cast<const AmxShapes *>(shapes)->rows[0];
   baton_amx_zero_sums();
 }

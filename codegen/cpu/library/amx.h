@@ -53,8 +53,8 @@ void baton_amx_load_sums(const float *sums);
 void baton_amx_store_sums(float *sums);
 
 /// Adds to the sums of both tiles of rows, or of the first one, the products of
-/// 32 inputs: of pairs in BF16, `stride` bytes from row to row, and two tiles of
-/// weights [16 pairs][16 outputs][2]. In each sum two chains of 16 fused
+/// 32 inputs: of pairs in BF16, `stride` bytes from row to row, and two tiles
+/// of weights [16 pairs][16 outputs][2]. In each sum two chains of 16 fused
 /// multiply-adds begin at +0, one of inputs 0, 2, 4 and so on, one of the
 /// others; both are added up, and the result is added to what the sum was.
 /// Numbers are those of baton_dots_pairs(): that is TDPBF16PS.

@@ -21,10 +21,9 @@ static_assert(lanes == amx_outputs);
 
 /// Lines of a panel, of two depths each, that one multiplication takes.
 constexpr int64_t step_lines = amx_inputs / 2;
-/// Multiplications between which sums stay in registers. With more of them
-/// weights fill L1; with fewer, sums go to memory more often.
-constexpr int64_t block_steps = 4;
-constexpr int64_t block_lines = block_steps * step_lines;
+/// Multiplications between which sums stay in registers: of few rows, which
+/// wait for weights, and of many, whose sums would go to memory too often.
+constexpr int64_t short_steps = 4, long_steps = 8, few_rows = 32;
 /// Rows and panels whose sums are on the stack.
 constexpr int64_t rows_at_once = 128, panels_at_once = 4;
 
@@ -63,25 +62,30 @@ struct Block {
 /// panels of some depths, then the next depths.
 struct Blocks {
   const BFloat16 *panels;
-  int64_t panel_count, k;
+  int64_t panel_count, k, steps;
 
   BATON_INLINE int64_t pairs() const { return (panel_count + 1) / 2; }
+  BATON_INLINE int64_t lines() const { return steps * step_lines; }
   BATON_INLINE int64_t count() const {
-    return (k + 2 * block_lines - 1) / (2 * block_lines) * pairs();
+    return (k + 2 * lines() - 1) / (2 * lines()) * pairs();
+  }
+  /// The first line of a block.
+  BATON_INLINE int64_t line_of(int64_t index) const {
+    return index / pairs() * lines();
   }
   BATON_INLINE Block at(int64_t index) const {
-    const int64_t line = index / pairs() * block_lines;
+    const int64_t line = line_of(index);
     const int64_t panel = index % pairs() * 2;
     const int64_t left = (k + 1) / 2 - line;
-    const int64_t lines = left < block_lines ? left : block_lines;
+    const int64_t taken = left < lines() ? left : lines();
     const BFloat16 *first = panels + panel * k * lanes + 2 * line * lanes;
-    return {first, panel + 1 < panel_count ? first + k * lanes : first, lines,
-            (lines + step_lines - 1) / step_lines, k % 2 && left <= block_lines};
+    return {first, panel + 1 < panel_count ? first + k * lanes : first, taken,
+            (taken + step_lines - 1) / step_lines, k % 2 && left <= lines()};
   }
 };
 
 /// Two tiles of each step [step][panel][line][output][2].
-typedef BFloat16 BlockTiles[block_steps * 2 * amx_weights];
+typedef BFloat16 BlockTiles[long_steps * 2 * amx_weights];
 
 BATON_INLINE Line interleaved(Line line) {
   return __builtin_shufflevector(line, line, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
@@ -127,9 +131,8 @@ struct LastInputs {
 /// multiplication.
 template <typename Between>
 BATON_INLINE void multiply_tiles(Real *sums, RoundedRows x, RowTiles tiles,
-                                 int64_t tile, const Block &block,
-                                 int64_t word, const BFloat16 *weights,
-                                 Between between) {
+                                 int64_t tile, const Block &block, int64_t word,
+                                 const BFloat16 *weights, Between between) {
   const bool two = tile + 1 < tiles.count();
   const int64_t first = tiles.first_row(tile);
   const int64_t second = two ? tiles.first_row(tile + 1) : first;
@@ -186,7 +189,7 @@ BATON_INLINE void multiply_by_amx(Real *sums, RoundedRows x, Blocks blocks) {
             ? blocks.at(index + 2)
             : Block{blocks.panels + blocks.panel_count * blocks.k * lanes,
                     blocks.panels + blocks.panel_count * blocks.k * lanes,
-                    block_lines, block_steps, false};
+                    blocks.lines(), blocks.steps, false};
     BFloat16 *next_tiles = made[(index + 1) % 2];
     const int64_t lines = next.steps * step_lines;
     const int64_t calls = (tiles.count() + 1) / 2 * block.steps;
@@ -203,8 +206,7 @@ BATON_INLINE void multiply_by_amx(Real *sums, RoundedRows x, Blocks blocks) {
                                ((tiles.count() + 1) / 2 * 4 * amx_sums);
     for (int64_t tile = 0; tile < tiles.count(); tile += 2)
       multiply_tiles(of_pair + tile * 2 * amx_sums, x, tiles, tile, block,
-                     index / blocks.pairs() * block_lines, made[index % 2],
-                     make_more);
+                     blocks.line_of(index), made[index % 2], make_more);
     block = next;
   }
   baton_amx_end();
@@ -225,7 +227,9 @@ BATON_INLINE void for_each_amx_group(RoundedRows x, const BFloat16 *panels,
     for (int64_t panel = 0; panel < panel_count; panel += panels_at_once) {
       const int64_t left = panel_count - panel;
       const int64_t taken = left < panels_at_once ? left : panels_at_once;
-      multiply_by_amx(sums, some, {panels + panel * k * lanes, taken, k});
+      multiply_by_amx(sums, some,
+                      {panels + panel * k * lanes, taken, k,
+                       some.count > few_rows ? long_steps : short_steps});
       const Real *of_pair = sums;
       for (int64_t i = 0; i < taken; i += 2) {
         for (int64_t tile = 0; tile < tiles.count(); ++tile) {
@@ -248,49 +252,68 @@ BATON_INLINE void for_each_amx_group(RoundedRows x, const BFloat16 *panels,
 
 constexpr int chained_rows = 4;
 
-/// sums [Rows][16] = the products with one panel.
-template <int Rows>
+/// sums [Panels][Rows][16] = the products with some panels.
+template <int Rows, int Panels>
 BATON_INLINE void multiply_chains(Real *sums, RoundedRows x,
-                                  const BFloat16 *panel, int64_t k) {
-  Vector sum[Rows];
-  for (Vector &each : sum)
-    each = splat(0.0f);
+                                  const BFloat16 *panels, int64_t k) {
+  // As rounded_linear.cpp has it.
+  const int64_t ahead = (k < 1024 ? 2048 : 4096) / sizeof(BFloat16);
+  Vector sum[Panels][Rows];
+  BATON_UNROLL
+  for (int panel = 0; panel < Panels; ++panel)
+    BATON_UNROLL
+  for (int row = 0; row < Rows; ++row)
+    sum[panel][row] = splat(0.0f);
   const int64_t lines = (k + 1) / 2;
   for (int64_t begin = 0; begin < lines; begin += step_lines) {
-    const int64_t end =
-        lines - begin < step_lines ? lines : begin + step_lines;
-    Vector even[Rows], odd[Rows];
+    const int64_t end = lines - begin < step_lines ? lines : begin + step_lines;
+    Vector even[Panels][Rows], odd[Panels][Rows];
     BATON_UNROLL
-    for (int row = 0; row < Rows; ++row)
-      even[row] = odd[row] = splat(0.0f);
-    auto add = [&](Line weights, auto inputs_of) BATON_INLINE_LAMBDA {
+    for (int panel = 0; panel < Panels; ++panel)
       BATON_UNROLL
-      for (int row = 0; row < Rows; ++row)
-        baton_chain_pairs(reinterpret_cast<float *>(&even[row]),
-                          reinterpret_cast<float *>(&odd[row]),
-                          reinterpret_cast<const uint16_t *>(&weights),
-                          inputs_of(row));
+    for (int row = 0; row < Rows; ++row)
+      even[panel][row] = odd[panel][row] = splat(0.0f);
+    auto add = [&](auto weights_of, auto inputs_of) BATON_INLINE_LAMBDA {
+      BATON_UNROLL
+      for (int panel = 0; panel < Panels; ++panel) {
+        const Line weights = weights_of(panels + panel * k * lanes);
+        BATON_UNROLL
+        for (int row = 0; row < Rows; ++row)
+          baton_chain_pairs(reinterpret_cast<float *>(&even[panel][row]),
+                            reinterpret_cast<float *>(&odd[panel][row]),
+                            reinterpret_cast<const uint16_t *>(&weights),
+                            inputs_of(row));
+      }
     };
-    for (int64_t line = begin; line < end; ++line) {
-      const BFloat16 *from = panel + 2 * line * lanes;
-      add(2 * line + 1 < k ? load_line(from) : load_last(from),
+    for (int64_t line = begin; line < end; ++line)
+      add(
+          [&](const BFloat16 *panel) BATON_INLINE_LAMBDA {
+            const BFloat16 *from = panel + 2 * line * lanes;
+            __builtin_prefetch(from + ahead);
+            return 2 * line + 1 < k ? load_line(from) : load_last(from);
+          },
           [&](int row) BATON_INLINE_LAMBDA {
             uint32_t inputs;
             __builtin_memcpy(&inputs, x.row(row) + line, sizeof inputs);
             return inputs;
           });
-    }
     // A tile's zeros: they make -0 of a chain +0.
     if (end - begin < step_lines)
-      add(Line(0), [](int) BATON_INLINE_LAMBDA { return uint32_t(0); });
+      add([](const BFloat16 *) BATON_INLINE_LAMBDA { return Line(0); },
+          [](int) BATON_INLINE_LAMBDA { return uint32_t(0); });
     BATON_UNROLL
+    for (int panel = 0; panel < Panels; ++panel)
+      BATON_UNROLL
     for (int row = 0; row < Rows; ++row)
-      baton_join_chains(reinterpret_cast<float *>(&sum[row]),
-                        reinterpret_cast<const float *>(&even[row]),
-                        reinterpret_cast<const float *>(&odd[row]));
+      baton_join_chains(reinterpret_cast<float *>(&sum[panel][row]),
+                        reinterpret_cast<const float *>(&even[panel][row]),
+                        reinterpret_cast<const float *>(&odd[panel][row]));
   }
+  BATON_UNROLL
+  for (int panel = 0; panel < Panels; ++panel)
+    BATON_UNROLL
   for (int row = 0; row < Rows; ++row)
-    store(sums + row * lanes, sum[row]);
+    store(sums + (panel * Rows + row) * lanes, sum[panel][row]);
 }
 
 /// As for_each_amx_group().
@@ -301,11 +324,15 @@ BATON_INLINE void for_each_chained_group(RoundedRows x, const BFloat16 *panels,
   alignas(64) Real sums[2 * chained_rows * lanes];
   auto multiply = [&]<int Rows>(int64_t row) BATON_INLINE_LAMBDA {
     for (int64_t panel = 0; panel < panel_count; panel += 2) {
+      const BFloat16 *first = panels + panel * k * lanes;
       {
         const PairArithmetic arithmetic(sums);
-        for (int64_t i = 0; i < 2 && panel + i < panel_count; ++i)
-          multiply_chains<Rows>(sums + i * Rows * lanes, x.from(row),
-                                panels + (panel + i) * k * lanes, k);
+        if (Rows == 1 && panel + 1 < panel_count)
+          multiply_chains<1, 2>(sums, x.from(row), first, k);
+        else
+          for (int64_t i = 0; i < 2 && panel + i < panel_count; ++i)
+            multiply_chains<Rows, 1>(sums + i * Rows * lanes, x.from(row),
+                                     first + i * k * lanes, k);
       }
       const int64_t left = x.count - row;
       finish(sums, sums + Rows * lanes, lanes, row, left < Rows ? left : Rows,
@@ -324,7 +351,8 @@ BATON_INLINE void for_each_group(RoundedRows x, const uint16_t *panels,
                                  int64_t k, int64_t panel_count,
                                  Finish finish) {
   const auto *first = reinterpret_cast<const BFloat16 *>(panels);
-  if (baton_has_amx())
+  // A lone row waits for weights only, of which tiles would be made in vain.
+  if (baton_has_amx() && x.count > 1)
     for_each_amx_group(x, first, k, panel_count, finish);
   else
     for_each_chained_group(x, first, k, panel_count, finish);
@@ -347,12 +375,12 @@ baton_task_amx_linear_bf16(Real *out, int64_t out_stride, const Real *x,
   const int64_t panel_count = (columns + lanes - 1) / lanes;
   for_each_group({x, x_stride, rows}, panels, k, panel_count,
                  [&](const Real *first, const Real *second, int64_t stride,
-                     int64_t row, int64_t count,
-                     int64_t panel) BATON_INLINE_LAMBDA {
-                   end(first, stride, row, count, panel * lanes);
-                   if (panel + 1 < panel_count)
-                     end(second, stride, row, count, (panel + 1) * lanes);
-                 });
+                     int64_t row, int64_t count, int64_t panel)
+                     BATON_INLINE_LAMBDA {
+                       end(first, stride, row, count, panel * lanes);
+                       if (panel + 1 < panel_count)
+                         end(second, stride, row, count, (panel + 1) * lanes);
+                     });
 }
 
 BATON_TASK void baton_task_amx_gated_linear_bf16(

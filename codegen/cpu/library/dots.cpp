@@ -49,9 +49,9 @@ BATON_INLINE PairDoubles widened(PairWords bits) {
       __builtin_bit_cast(PairFloats, without_denormals(bits)), PairDoubles);
 }
 
-/// A sum as F32. In F64 it was rounded to more than twice the bits of an F32, so
-/// that rounding again changes nothing. What is less than halfway from 2^-126 to
-/// the F32 below it, if there were one, is 0.
+/// A sum as F32. In F64 it was rounded to more than twice the bits of an F32,
+/// so that rounding again changes nothing. What is less than halfway from
+/// 2^-126 to the F32 below it, if there were one, is 0.
 BATON_INLINE PairWords narrowed(PairDoubles sum) {
   typedef int64_t Mask __attribute__((ext_vector_type(wide_dot_lanes)));
   const Mask is_zero =
@@ -143,8 +143,8 @@ baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x) {
 extern "C" __attribute__((noinline)) void
 baton_chain_pairs(float *even, float *odd, const uint16_t *weights,
                   uint32_t x) {
-  const PairWords first = add_product(load_words(even), load_halves(weights),
-                                      PairWords(x << 16));
+  const PairWords first =
+      add_product(load_words(even), load_halves(weights), PairWords(x << 16));
   const PairWords second =
       add_product(load_words(odd), load_halves(weights + wide_dot_lanes),
                   PairWords(x & 0xffff0000));

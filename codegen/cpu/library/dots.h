@@ -69,9 +69,9 @@ void baton_chain_pairs(float *even, float *odd, const uint16_t *weights,
 /// above.
 void baton_join_chains(float *sums, const float *even, const float *odd);
 
-/// Calls of the last three functions stand between these two. What the first returns
-/// is the second's. Others' arithmetic does not: its denormal numbers may be
-/// lost.
+/// Calls of the last three functions stand between these two. What the first
+/// returns is the second's. Others' arithmetic does not: its denormal numbers
+/// may be lost.
 uint32_t baton_begin_pairs();
 void baton_end_pairs(uint32_t state);
 }

@@ -22,6 +22,21 @@ bool CpuTarget::has(Feature feature) const {
          feature == Feature::tiers || feature == Feature::offloading;
 }
 
+Expected<std::vector<TargetDescription>>
+CpuTarget::describe(const CompileOptions &options,
+                    const Installation &installation) const {
+  auto descriptions = Target::describe(options, installation);
+  if (!descriptions)
+    return descriptions;
+  Expected<bool> amx = sumsByAmx(options);
+  if (!amx)
+    return amx.takeError();
+  for (TargetDescription &description : *descriptions)
+    if (*amx && description.amxLinearRows)
+      description.linearRows = description.amxLinearRows;
+  return descriptions;
+}
+
 Error CpuTarget::check(const CompileOptions &options) const {
   if (options.stage == Stage::cuda)
     return createStringError("--emit=cuda: --target=" + options.target +

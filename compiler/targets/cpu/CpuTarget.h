@@ -13,6 +13,10 @@ public:
   std::string name() const override { return "cpu"; }
   std::string description() const override { return "cpu"; }
   bool runsOnHost() const override { return true; }
+  /// With the tiles of linears whose sums are AMX's, where they are.
+  llvm::Expected<std::vector<TargetDescription>>
+  describe(const CompileOptions &options,
+           const Installation &installation) const override;
   bool has(Feature feature) const override;
   llvm::Error check(const CompileOptions &options) const override;
   llvm::Expected<Code> emit(llvm::ArrayRef<plan::ProgramLayout> layouts,

@@ -74,8 +74,8 @@ float amx_product_of(const uint16_t *x, const uint16_t *weights, int64_t k) {
   for (int64_t begin = 0; begin < k; begin += 32) {
     float chains[2] = {0, 0};
     for (int64_t i = begin; i < begin + 32; ++i)
-      chains[i % 2] = add_product(chains[i % 2], i < k ? x[i] : 0,
-                                  i < k ? weights[i] : 0);
+      chains[i % 2] =
+          add_product(chains[i % 2], i < k ? x[i] : 0, i < k ? weights[i] : 0);
     sum = add(sum, add(chains[0], chains[1]));
   }
   return sum;
@@ -420,8 +420,8 @@ TYPED_TEST(RoundedLinear, RowsAndColumnsTileWithoutChangingBits) {
     // From another panel on.
     Buffer part(3, 22);
     TypeParam::linear(part.data(), part.stride, x.row(9), x.stride,
-                                   panels.data() + 48 * k, nullptr, nullptr, 0,
-                                   3, k, 22, BATON_ACTIVATION_NONE);
+                      panels.data() + 48 * k, nullptr, nullptr, 0, 3, k, 22,
+                      BATON_ACTIVATION_NONE);
     for (int64_t row = 0; row < 3; ++row)
       expect_same_bits(part.row(row), whole.row(9 + row) + 48, 22);
   }
@@ -437,9 +437,8 @@ TYPED_TEST(RoundedLinear, BiasActivationAndResidualAreAddedInF32) {
   Buffer plain(rows, columns), found = residual; // in place
   run_linear<TypeParam>(plain, x, 0, rows, panels, k, columns);
   TypeParam::linear(found.data(), found.stride, x.data(), x.stride,
-                                 panels.data(), bias.data(), found.data(),
-                                 found.stride, rows, k, columns,
-                                 BATON_ACTIVATION_RELU);
+                    panels.data(), bias.data(), found.data(), found.stride,
+                    rows, k, columns, BATON_ACTIVATION_RELU);
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
       ASSERT_EQ(found.at(row, column),
@@ -462,10 +461,9 @@ TYPED_TEST(RoundedLinear, GatedLinearsAreTwo) {
     Buffer gates(rows, columns), ups(rows, columns), found(rows, columns);
     run_linear<TypeParam>(gates, x, 0, rows, gate.packed(), k, columns);
     run_linear<TypeParam>(ups, x, 0, rows, up.packed(), k, columns);
-    TypeParam::gated_linear(found.data(), found.stride, x.data(),
-                                         x.stride, panels.data(),
-                                         gate_bias.data(), up_bias.data(), rows,
-                                         k, columns, BATON_ACTIVATION_RELU);
+    TypeParam::gated_linear(found.data(), found.stride, x.data(), x.stride,
+                            panels.data(), gate_bias.data(), up_bias.data(),
+                            rows, k, columns, BATON_ACTIVATION_RELU);
     expect_guards_intact(found);
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column)
