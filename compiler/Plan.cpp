@@ -125,6 +125,10 @@ static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
     Expected<bool> amx = sumsByAmx(options);
     if (!amx)
       return amx.takeError();
+    if (options.training && !*amx)
+      return createStringError(
+          flag + "in training there are AMX's sums, and the CPU has no AMX; "
+                 "--activations=bf16-amx has them on any CPU, slowly");
     for (auto program : module.getOps<model::ProgramOp>()) {
       program.setInputs(mlir::BFloat16Type::get(module.getContext()));
       program.setAmx(*amx);

@@ -256,7 +256,8 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     ```
     With `inputs bf16`, linears and gated linears whose weights are bf16 round what
     they multiply by these to bf16; sums are f32. With `inputs bf16 amx` their order is
-    that of AMX's TDPBF16PS, without it that of AVX512-BF16's VDPBF16PS.
+    that of AMX's TDPBF16PS, without it that of AVX512-BF16's VDPBF16PS. In training
+    frozen linears do so, and so do the gradients of their inputs.
     ```mlir
     model.program @llama max_seq 512 inputs bf16 {
     ```
@@ -270,7 +271,7 @@ def Model_ProgramOp : Model_Op<"program", [IsolatedFromAbove, Symbol, SingleBloc
     - `max_seq` is at least 1 and at most 2^24
     - the body takes one argument, `!model.tensor<rows x i32>`; in training three of them and `!model.tensor<rows x f32>`, and perhaps `!model.tensor<rows x 4 x f32>`, the preferences, or `!model.tensor<rows x N x i32>` and `!model.tensor<rows x (N + 5) x f32>`, a teacher, N at least 1; of a batch four of them, the pages, and `outputs x 28 x i32` and a vector of i32 for `model.sample`
     - a batch is at least 1, at most 65536, and does not train
-    - `inputs` is bf16, and `amx` stands behind it only; a program that trains has none
+    - `inputs` is bf16, and `amx` stands behind it only; a program that trains has `amx`, too, or none
     - a state name is appended to by one op only, `model.kv_append` or of a batch `model.paged_append`, and by none in training
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_seq, OptionalAttr<StrAttr>:$family,

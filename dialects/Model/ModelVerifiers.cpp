@@ -38,8 +38,9 @@ LogicalResult ProgramOp::verify() {
   if (getAmx() && !getInputs())
     return emitOpError() << "rounds no inputs of linears whose sums 'amx' "
                             "could order; 'inputs bf16 amx' does";
-  if (getInputs() && getTraining())
-    return emitOpError() << "trains, and rounds inputs of linears";
+  if (getInputs() && getTraining() && !getAmx())
+    return emitOpError() << "trains, and rounds inputs of linears whose sums "
+                            "are not AMX's; 'inputs bf16 amx' are";
   if (getTraining()) {
     auto weights = tokens.withElementType(Float32Type::get(getContext()));
     auto preferences = weights.withShape({kRows, kPreferenceNumbers});

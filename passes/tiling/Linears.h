@@ -41,7 +41,8 @@ llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
            : model::isQuantizedInPart(stored) ? "partly_integer_"
                                               : "integer_";
   auto program = op->template getParentOfType<model::ProgramOp>();
-  if (!element.isBF16() || !program.getInputs())
+  if (!element.isBF16() || !program.getInputs() ||
+      (program.getTraining() && !model::isFrozen(weight)))
     return "";
   return program.getAmx() ? "amx_" : "rounded_";
 }

@@ -4,6 +4,7 @@
 
 #include "codegen/bodies/TaskCalls.h"
 
+#include "passes/tiling/Linears.h"
 #include "passes/tiling/Products.h"
 
 using namespace mlir;
@@ -25,6 +26,7 @@ LogitParts::LogitParts(Operation *op, Value x, Value weight, Value bias,
   if (model::isFrozen(weight)) {
     panels = tiler.panels(nameOf(op) + ".weight", weight,
                           /*alternating=*/false);
+    rounding = inputRounding(op, weight);
   } else {
     const Trainable &trainable = training.trainable(weight);
     this->weight = trainable.weight;
@@ -135,13 +137,28 @@ void LogitParts::tileLogits(const LogitPart &part) {
   Attribute bias = this->bias.tile(phase, 0, tileTokens);
   if (panels) {
     phase.writes(logits, out);
+    Attribute rows = phase.address(x, in), stride = phase.stride(x, 0),
+              count = countOf(phase, part);
+    if (!rounding.empty()) {
+      // What is read of scratch has a constant bound.
+      count = phase.count({phase.constant(partRows), part.rows,
+                           part.end - part.first});
+      const RoundedRows rounded(rounding, width);
+      const int64_t wide = ceilDiv(rounded.width, kPanel) * kPanel;
+      phase.needsScratch(partRows * wide * int64_t(sizeof(float)));
+      phase.call(rounded.body,
+                 {phase.scratch(0), phase.integer(wide), rows, stride, count,
+                  phase.integer(width)},
+                 /*invariant=*/true);
+      rows = phase.scratch(0);
+      stride = phase.integer(wide);
+    }
     phase.call(
-        Weight(panels).bodyFor("linear"),
-        {phase.address(logits, out), phase.stride(logits, 0),
-         phase.address(x, in), phase.stride(x, 0),
+        Weight(panels).bodyFor((rounding + "linear").str()),
+        {phase.address(logits, out), phase.stride(logits, 0), rows, stride,
          phase.weight(panels, panels.getFormAttr().getOffset(
                                   phase.coordinate(0) * tileTokens)),
-         bias, phase.null(), phase.integer(0), countOf(phase, part),
+         bias, phase.null(), phase.integer(0), count,
          phase.integer(width), tasks::countOf(phase, 0, tileTokens, tokens),
          phase.integer32(static_cast<int32_t>(model::Activation::identity))});
     return;
@@ -230,7 +247,8 @@ void LogitParts::tileInputGradient(const LogitPart &part, const View &dx) {
                     .columns = tasks::countOf(phase, 1, tileTokens, width),
                     .depth = tokens,
                     .inputs = width,
-                    .width = tileTokens});
+                    .width = tileTokens,
+                    .rounding = rounding});
     return;
   }
   Box panel = phase.whole(weight);

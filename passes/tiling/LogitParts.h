@@ -87,6 +87,8 @@ private:
   /// One of the two, as the weight trains or not.
   View weight;
   event::ParameterOp panels;
+  /// What rounds the linear's inputs; see inputRounding().
+  llvm::StringRef rounding;
   llvm::StringRef productFormat;
   Weight bias;
   View weights, logits;

@@ -61,11 +61,22 @@ void tasks::callProduct(PhaseBuilder &phase, StringRef format,
 
 void tasks::callTransposed(PhaseBuilder &phase, const TransposedCall &call) {
   event::ParameterOp panels = call.panels;
-  phase.needsScratch(transposedScratch(call.width));
-  phase.call(Weight(panels).bodyFor("linear_transposed"),
-             {call.out, call.outStride, call.a, call.aStride,
-              phase.weight(panels, phase.constant(0)), phase.null(),
-              phase.integer(0), phase.count(call.first), call.rows,
-              call.columns, phase.integer(call.depth),
-              phase.integer(call.inputs), phase.scratch(0)});
+  SmallVector<Attribute> operands = {call.out,
+                                     call.outStride,
+                                     call.a,
+                                     call.aStride,
+                                     phase.weight(panels, phase.constant(0)),
+                                     phase.null(),
+                                     phase.integer(0),
+                                     phase.count(call.first),
+                                     call.rows,
+                                     call.columns,
+                                     phase.integer(call.depth),
+                                     phase.integer(call.inputs)};
+  if (call.rounding.empty()) {
+    phase.needsScratch(transposedScratch(call.width));
+    operands.push_back(phase.scratch(0));
+  }
+  phase.call(Weight(panels).bodyFor((call.rounding + "linear_transposed").str()),
+             operands);
 }

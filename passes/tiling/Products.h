@@ -60,6 +60,8 @@ struct TransposedCall {
   int64_t depth, inputs;
   /// The most columns that a task has.
   int64_t width;
+  /// What rounds `a`; see inputRounding().
+  llvm::StringRef rounding = "";
 };
 void callTransposed(PhaseBuilder &phase, const TransposedCall &call);
 

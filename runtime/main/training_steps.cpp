@@ -369,8 +369,9 @@ void RankRun::steps() {
   if (results && (results->log.has_progress() || results->events) &&
       run.metadata.device.is_null() && row_flops(run.metadata) > 0 &&
       compute_type(run.metadata) != "f64")
-    results->peak = measure_arithmetic_peak(
-        workers ? workers : chosen_workers(options.run));
+    results->peak =
+        measure_arithmetic_peak(workers ? workers : chosen_workers(options.run),
+                                limits_of(run.metadata).products);
   // A signal that stops one rank stops all.
   std::optional<Interruptible> interruptible;
   if (!communicator || communicator->hears_signals())

@@ -733,11 +733,14 @@ std::string tools::CompileFlags::finishMode(CompileOptions &options) const {
     options.balanceLoss = balanceLoss;
   options.routerZLoss = routerZLoss;
   options.routerBiasUpdate = routerBiasUpdate;
-  if (llvm::StringRef(activations.value).starts_with("bf16") &&
-      mode.value == "train")
+  if (mode.value == "train" && activations.value == "bf16-avx512")
+    return "--activations=bf16-avx512 is for programs that decode; with "
+           "--adapter=lora bf16-amx trains";
+  if (mode.value == "train" && adapter.empty() &&
+      llvm::StringRef(activations.value).starts_with("bf16"))
     return "--activations=" + activations.value +
-           " is for programs that decode; --dtype=bf16 with --mode=train "
-           "rounds both sides of products";
+           " is for programs that decode, and for --adapter=lora; --dtype=bf16 "
+           "with --mode=train rounds both sides of products";
   if (dtype.value == "f64" && mode.value != "train")
     return "--dtype=f64 is for --mode=train, where gradients are checked in it";
   if (std::string error = finishBatch(options); !error.empty())

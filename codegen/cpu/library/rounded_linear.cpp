@@ -10,22 +10,10 @@
 #include "codegen/cpu/library/library.h"
 #include "codegen/cpu/library/linear_end.h"
 #include "codegen/cpu/library/rounded_rows.h"
-#include "codegen/cpu/library/rounding.h"
 
 using namespace baton::cpu;
 
 namespace {
-
-typedef uint32_t Words __attribute__((ext_vector_type(lanes)));
-typedef uint16_t Halves __attribute__((ext_vector_type(lanes)));
-
-/// The upper halves of rounded values; a NaN stays one.
-BATON_INLINE Halves halves_of(Vector values) {
-  const Words bits = __builtin_bit_cast(Words, ToBFloat16::round(values)) >> 16;
-  // NOLINTNEXTLINE(misc-redundant-expression)
-  const Words kept = values == values ? bits : bits | 0x40;
-  return __builtin_convertvector(kept, Halves);
-}
 
 //===----------------------------------------------------------------------===//
 // Products
@@ -209,14 +197,8 @@ BATON_INLINE void for_each_group(RoundedRows x, const BFloat16 *panels,
 BATON_TASK void baton_task_round_rows(Real *out, int64_t out_stride,
                                       const Real *x, int64_t x_stride,
                                       int64_t rows, int64_t k) {
-  for (int64_t row = 0; row < rows; ++row) {
-    char *to = reinterpret_cast<char *>(out + row * out_stride);
-    for_each_vector(k, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
-      const Halves halves = halves_of(load(x + row * x_stride + first, count));
-      // Those behind the row's end are of zeros.
-      __builtin_memcpy(to + 2 * first, &halves, 2 * (count + count % 2));
-    });
-  }
+  for (int64_t row = 0; row < rows; ++row)
+    round_row(out + row * out_stride, x + row * x_stride, k);
 }
 
 BATON_TASK void

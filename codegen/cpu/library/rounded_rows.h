@@ -4,6 +4,7 @@
 #define BATON_CODEGEN_CPU_LIBRARY_ROUNDED_ROWS_H
 
 #include "codegen/cpu/library/dots.h"
+#include "codegen/cpu/library/rounding.h"
 #include "codegen/cpu/library/weights.h"
 
 namespace baton::cpu {
@@ -21,6 +22,27 @@ struct RoundedRows {
     return {first + row * stride, stride, count - row};
   }
 };
+
+/// The upper halves of rounded values; a NaN stays one.
+BATON_INLINE auto halves_of(Vector values) {
+  typedef uint32_t Words __attribute__((ext_vector_type(lanes)));
+  typedef uint16_t Halves __attribute__((ext_vector_type(lanes)));
+  const Words bits = __builtin_bit_cast(Words, ToBFloat16::round(values)) >> 16;
+  // NOLINTNEXTLINE(misc-redundant-expression)
+  const Words kept = values == values ? bits : bits | 0x40;
+  return __builtin_convertvector(kept, Halves);
+}
+
+/// `k` numbers as the words of a rounded row; an odd number of them has a 0
+/// behind it.
+BATON_INLINE void round_row(Real *to, const Real *x, int64_t k) {
+  char *bytes = reinterpret_cast<char *>(to);
+  for_each_vector(k, [&](int64_t first, int64_t count) BATON_INLINE_LAMBDA {
+    const auto halves = halves_of(load(x + first, count));
+    // Those behind the row's end are of zeros.
+    __builtin_memcpy(bytes + 2 * first, &halves, 2 * (count + count % 2));
+  });
+}
 
 /// The weights of two depths, as a panel has them.
 typedef uint16_t Line __attribute__((ext_vector_type(2 * lanes)));

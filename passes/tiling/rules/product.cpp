@@ -3,6 +3,7 @@
 #include "passes/tiling/rules/Rules.h"
 
 #include "codegen/bodies/TaskCalls.h"
+#include "passes/tiling/Linears.h"
 #include "passes/tiling/Products.h"
 #include "passes/tiling/Training.h"
 
@@ -35,7 +36,8 @@ static LogicalResult tileFrozen(model::LinearInputGradientOp op, View dy,
                          .columns = tiles.count(phase),
                          .depth = dy.type.getDimension(1),
                          .inputs = out.type.getDimension(1),
-                         .width = tiles.width});
+                         .width = tiles.width,
+                         .rounding = inputRounding(op, op.getWeight())});
   return success();
 }
 

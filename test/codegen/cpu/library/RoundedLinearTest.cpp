@@ -474,4 +474,72 @@ TYPED_TEST(RoundedLinear, GatedLinearsAreTwo) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// From the weights' other side
+//===----------------------------------------------------------------------===//
+
+/// Gradients of a linear's inputs by chains over its outputs.
+void expect_transposed(int64_t rows, int64_t outputs, int64_t inputs,
+                       Size size) {
+  Random random(10);
+  const Weight<BF16> weight = draw_weight(random, outputs, inputs, size);
+  const auto panels = weight.packed();
+  // Not yet rounded.
+  const Buffer a = random.buffer(rows, outputs, size == Size::tiny ? 0x1p-64f : 3.0f);
+  const Buffer rounded = round_rows(a);
+  const Buffer residual = random.buffer(rows, inputs);
+  Buffer whole(rows, inputs);
+  auto run = [&](Buffer &out, int64_t first, const Buffer *added) {
+    baton_task_amx_linear_transposed_bf16(
+        out.data(), out.stride, a.data(), a.stride, panels.data(),
+        added ? added->row(0) + first : nullptr, added ? added->stride : 0,
+        first, rows, out.width, outputs, inputs);
+    expect_guards_intact(out);
+  };
+  run(whole, 0, nullptr);
+  std::vector<uint16_t> column(outputs);
+  for (int64_t input = 0; input < inputs; ++input) {
+    for (int64_t output = 0; output < outputs; ++output)
+      column[output] = weight.stored[output * inputs + input];
+    for (int64_t row = 0; row < rows; ++row) {
+      const float expected =
+          amx_product_of(halves_of(rounded, row), column.data(), outputs);
+      ASSERT_EQ(std::bit_cast<uint32_t>(whole.at(row, input)),
+                std::bit_cast<uint32_t>(expected))
+          << whole.at(row, input) << " instead of " << expected << ": row "
+          << row << " of " << rows << ", input " << input << " of " << inputs
+          << ", " << outputs << " outputs";
+    }
+  }
+  // Some of the columns, and what is added to them.
+  for (int64_t first = 16; first < inputs; first += 32) {
+    Buffer part(rows, std::min<int64_t>(inputs - first, 40));
+    run(part, first, &residual);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < part.width; ++i)
+        ASSERT_EQ(part.at(row, i),
+                  whole.at(row, first + i) + residual.at(row, first + i));
+  }
+}
+
+TEST(AmxTransposed, ProductsAreChains) {
+  for (Size size : {Size::usual, Size::tiny})
+    for (int64_t outputs : {1, 15, 16, 17, 32, 40, 300})
+      for (int64_t inputs : {1, 16, 20, 33, 150})
+        for (int64_t rows : {1, 5, 17, 33}) {
+          expect_transposed(rows, outputs, inputs, size);
+          if (HasFatalFailure())
+            return;
+        }
+}
+
+TEST(AmxTransposed, RowsAndOutputsComeInBlocks) {
+  for (int64_t outputs : {255, 256, 257, 512, 530})
+    for (int64_t rows : {64, 129}) {
+      expect_transposed(rows, outputs, 48, Size::usual);
+      if (HasFatalFailure())
+        return;
+    }
+}
+
 } // namespace
