@@ -2,6 +2,7 @@
 
 #include "compiler/Metadata.h"
 
+#include "codegen/bodies/TaskCalls.h"
 #include "codegen/cpu/Emit.h"
 #include "codegen/plan/Metadata.h"
 #include "codegen/plan/PlanJson.h"
@@ -26,6 +27,19 @@ static nlohmann::json costsOf(event::ProgramOp program) {
   for (auto [window, flops] : costs.attentionFlops)
     attention.push_back({{"window", window}, {"flops_per_pair", flops}});
   return {{"kinds", std::move(kinds)}, {"attention", std::move(attention)}};
+}
+
+/// Whether some task multiplies as AMX does.
+static bool callsAmx(llvm::ArrayRef<plan::ProgramLayout> layouts) {
+  bool found = false;
+  for (const plan::ProgramLayout &layout : layouts)
+    event::ProgramOp(layout.program).walk([&](event::CallOp call) {
+      auto body = bodies::lookUp(call);
+      found |= body && (body->kind == bodies::Kind::amx_linear ||
+                        body->kind == bodies::Kind::amx_gated_linear ||
+                        body->kind == bodies::Kind::amx_linear_transposed);
+    });
+  return found;
 }
 
 nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
@@ -95,7 +109,7 @@ nlohmann::json compiler::metadata(llvm::ArrayRef<plan::ProgramLayout> layouts,
   json["target"] = {{"triple", target.triple},
                     {"cpu", target.cpu},
                     {"sanitize", options.sanitize}};
-  if (linears.inputs.count("bf16-amx"))
+  if (callsAmx(layouts))
     if (auto amx = cpu::hasAmx(target); amx && *amx)
       json["target"]["amx"] = true;
   auto attention = nlohmann::json::array();

@@ -116,19 +116,22 @@ readRealInput(OpT op, PhaseBuilder &phase, const View &x, const RowTiles &tiles,
 }
 
 /// The same, and rounded behind that in scratch where products with `weight`
-/// want it.
+/// want it; behind `taken` bytes that other calls of the task write there, too.
 template <typename OpT>
 mlir::FailureOr<LinearInput>
 readLinearInput(OpT op, mlir::Value weight, PhaseBuilder &phase, const View &x,
-                const RowTiles &tiles, const std::string &name, Tiler &tiler) {
+                const RowTiles &tiles, const std::string &name, Tiler &tiler,
+                int64_t taken = 0) {
   mlir::FailureOr<LinearInput> input =
       readRealInput(op, phase, x, tiles, name, tiler);
   const llvm::StringRef rounding = inputRounding(op, weight);
   if (failed(input) || rounding.empty())
     return input;
-  constexpr int64_t kBytes = sizeof(float);
+  constexpr int64_t kBytes = sizeof(float), kLine = 64;
   const int64_t depth = model::typeOf(op.getX()).getDimension(1);
-  const int64_t begin = tiles.size * ceilDiv(depth, kPanel) * kPanel * kBytes;
+  const int64_t begin =
+      std::max(tiles.size * ceilDiv(depth, kPanel) * kPanel * kBytes,
+               ceilDiv(taken, kLine) * kLine);
   const RoundedRows rows(rounding, depth);
   const int64_t stride = ceilDiv(rows.width, kPanel) * kPanel;
   phase.needsScratch(begin + tiles.size * stride * kBytes);

@@ -2,6 +2,8 @@
 
 #include "runtime/execute/amx.h"
 
+#include "runtime/error.h"
+
 #if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,6 +20,17 @@ bool request_amx() {
 #else
   return false;
 #endif
+}
+
+void require_amx(const Metadata &metadata) {
+  const auto target = metadata.json.find("target");
+  if (target == metadata.json.end() || !target->value("amx", false) ||
+      request_amx())
+    return;
+  throw Error("this program was compiled for a CPU with AMX, which this machine "
+              "lacks or its kernel does not let programs use; compile it with "
+              "--target-cpu=x86-64-v4, which has the same bits with "
+              "--activations=bf16-amx");
 }
 
 } // namespace baton

@@ -43,13 +43,7 @@ HostExecution::HostExecution(const Metadata &metadata,
       // The token sampled from the last position is stored, never computed on.
       tokens(size_t(metadata.max_seq) + 1), event_origin(options.event_origin),
       team(options.workers) {
-  if (const auto target = metadata.json.find("target");
-      target != metadata.json.end() && target->value("amx", false) &&
-      !request_amx())
-    throw Error("this program was compiled for a CPU with AMX, which this "
-                "machine lacks or its kernel does not let programs use; "
-                "compile it with --target-cpu=x86-64-v4, which has the same "
-                "bits with --activations=bf16-amx");
+  require_amx(metadata);
   context.parameters = parameters;
   context.storages = memory.storages();
   context.events = memory.events();

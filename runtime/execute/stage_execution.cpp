@@ -5,6 +5,7 @@
 #include "runtime/comm/job_end.h"
 #include "runtime/comm/shards.h"
 #include "runtime/error.h"
+#include "runtime/execute/amx.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -58,6 +59,7 @@ StageExecution::StageExecution(const Metadata &metadata,
       region(reserve(layout)),
       memory(without_storages(metadata), options.workers),
       event_origin(options.event_origin), team(options.workers) {
+  require_amx(metadata);
   stage_memory = region.data() + layout.shared_bytes;
   flight_memory = stage_memory + layout.stage_bytes;
   transient_memory = flight_memory + layout.flight_bytes * layout.slots;

@@ -96,8 +96,9 @@ static LogicalResult callAddend(model::LinearOp op, PhaseBuilder &phase,
   if (failed(expectLinearInput(op, x)))
     return failure();
   const std::string name = nameOf(op);
-  auto input =
-      readLinearInput(op, op.getWeight(), phase, x, tiles.rows, name, tiler);
+  // The pair's product packs both sides in scratch.
+  auto input = readLinearInput(op, op.getWeight(), phase, x, tiles.rows, name,
+                               tiler, productScratch(tiles.width));
   if (failed(input))
     return failure();
   task.input = *input;
