@@ -141,8 +141,8 @@ void LogitParts::tileLogits(const LogitPart &part) {
               count = countOf(phase, part);
     if (!rounding.empty()) {
       // What is read of scratch has a constant bound.
-      count = phase.count({phase.constant(partRows), part.rows,
-                           part.end - part.first});
+      count = phase.count(
+          {phase.constant(partRows), part.rows, part.end - part.first});
       const RoundedRows rounded(rounding, width);
       const int64_t wide = ceilDiv(rounded.width, kPanel) * kPanel;
       phase.needsScratch(partRows * wide * int64_t(sizeof(float)));
@@ -158,8 +158,8 @@ void LogitParts::tileLogits(const LogitPart &part) {
         {phase.address(logits, out), phase.stride(logits, 0), rows, stride,
          phase.weight(panels, panels.getFormAttr().getOffset(
                                   phase.coordinate(0) * tileTokens)),
-         bias, phase.null(), phase.integer(0), count,
-         phase.integer(width), tasks::countOf(phase, 0, tileTokens, tokens),
+         bias, phase.null(), phase.integer(0), count, phase.integer(width),
+         tasks::countOf(phase, 0, tileTokens, tokens),
          phase.integer32(static_cast<int32_t>(model::Activation::identity))});
     return;
   }

@@ -77,6 +77,7 @@ void tasks::callTransposed(PhaseBuilder &phase, const TransposedCall &call) {
     phase.needsScratch(transposedScratch(call.width));
     operands.push_back(phase.scratch(0));
   }
-  phase.call(Weight(panels).bodyFor((call.rounding + "linear_transposed").str()),
-             operands);
+  phase.call(
+      Weight(panels).bodyFor((call.rounding + "linear_transposed").str()),
+      operands);
 }

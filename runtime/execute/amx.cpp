@@ -27,10 +27,11 @@ void require_amx(const Metadata &metadata) {
   if (target == metadata.json.end() || !target->value("amx", false) ||
       request_amx())
     return;
-  throw Error("this program was compiled for a CPU with AMX, which this machine "
-              "lacks or its kernel does not let programs use; compile it with "
-              "--target-cpu=x86-64-v4, which has the same bits with "
-              "--activations=bf16-amx");
+  throw Error(
+      "this program was compiled for a CPU with AMX, which this machine "
+      "lacks or its kernel does not let programs use; compile it with "
+      "--target-cpu=x86-64-v4, which has the same bits with "
+      "--activations=bf16-amx");
 }
 
 } // namespace baton

@@ -27,8 +27,8 @@ static_assert(lanes == amx_outputs);
 
 /// Pairs of depths that one multiplication takes: lines of a tile of weights.
 constexpr int64_t step_lines = amx_inputs / 2;
-/// Multiplications between which sums stay in registers: of few rows, which wait
-/// for weights, and of many, whose sums would go to memory too often.
+/// Multiplications between which sums stay in registers: of few rows, which
+/// wait for weights, and of many, whose sums would go to memory too often.
 constexpr int64_t short_steps = 4, long_steps = 8, few_rows = 32;
 /// Rows and panels whose sums are on the stack.
 constexpr int64_t rows_at_once = 128, panels_at_once = 8;
@@ -143,8 +143,8 @@ BATON_INLINE void multiply_by_amx(Real *sums, RowTiles tiles, const Side &side,
     const typename Side::Block later =
         index + 2 < count ? side.at(index + 2) : side.behind();
     const int64_t units = side.units(next);
-    const int64_t calls = (tiles.count() + 1) / 2 *
-                          ((block.lines + step_lines - 1) / step_lines);
+    const int64_t calls =
+        (tiles.count() + 1) / 2 * ((block.lines + step_lines - 1) / step_lines);
     const int64_t share = (units + calls - 1) / calls;
     int64_t unit = 0;
     auto make_more = [&]() BATON_INLINE_LAMBDA {

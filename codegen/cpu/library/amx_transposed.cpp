@@ -53,15 +53,15 @@ struct TurnedSide {
   }
 
   struct Unit {
-    /// The panel of outputs and the column that it begins at, and where it goes.
+    /// The panel of outputs and the column that it begins at, and where it
+    /// goes.
     int64_t panel, column, to;
   };
   BATON_INLINE Unit unit_of(const Block &block, int64_t unit) const {
     const int64_t step = unit / turned;
     const int64_t half = unit & 1, outputs = unit >> 1 & 1,
                   panel = unit >> 2 & 1;
-    return {2 * step + outputs,
-            block.column + panel * lanes + half * turned,
+    return {2 * step + outputs, block.column + panel * lanes + half * turned,
             (2 * step + panel) * amx_weights +
                 outputs * turned * 2 * amx_outputs + half * 2 * turned};
   }
@@ -201,8 +201,7 @@ BATON_TASK void baton_task_amx_linear_transposed_bf16(
     int64_t inputs) {
   constexpr int64_t columns_at_once = panels_at_once * lanes;
   for (int64_t row = 0; row < rows; row += rows_at_once) {
-    const int64_t some =
-        rows - row < rows_at_once ? rows - row : rows_at_once;
+    const int64_t some = rows - row < rows_at_once ? rows - row : rows_at_once;
     for (int64_t column = 0; column < columns; column += columns_at_once) {
       const int64_t left = columns - column;
       const TurnedSide side{reinterpret_cast<const BFloat16 *>(panels),
@@ -218,8 +217,8 @@ BATON_TASK void baton_task_amx_linear_transposed_bf16(
           const int64_t at = row + begin + i;
           Vector value = load(sums + i * stride);
           if (residual)
-            value += load(residual + at * residual_stride + column + place,
-                          width);
+            value +=
+                load(residual + at * residual_stride + column + place, width);
           store(out + at * out_stride + column + place, value, width);
         }
       };

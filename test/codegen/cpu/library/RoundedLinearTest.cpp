@@ -485,7 +485,8 @@ void expect_transposed(int64_t rows, int64_t outputs, int64_t inputs,
   const Weight<BF16> weight = draw_weight(random, outputs, inputs, size);
   const auto panels = weight.packed();
   // Not yet rounded.
-  const Buffer a = random.buffer(rows, outputs, size == Size::tiny ? 0x1p-64f : 3.0f);
+  const Buffer a =
+      random.buffer(rows, outputs, size == Size::tiny ? 0x1p-64f : 3.0f);
   const Buffer rounded = round_rows(a);
   const Buffer residual = random.buffer(rows, inputs);
   Buffer whole(rows, inputs);
