@@ -98,18 +98,20 @@ def test(arguments, scratch):
         expect(plan.count("distribution ticket") == 2, "the plan has other tickets")
         said = run([arguments.batonc, "explain", folder, "--schedule=" + path("tickets.mlir")]).stdout
         expect("taken by whoever is free" in said, "explain does not say who has tasks of experts")
-        kernel = Program(arguments.batonc, folder, path("kernel"), "--target=cuda:emulated",
-                         with_tickets(arguments, folder, path("kernel.mlir"), "--target=cuda:emulated"))
-        source = run([arguments.batonc, folder, "--target=cuda:emulated", "--emit=cuda",
+        kernel = Program(arguments.batonc, folder, path("kernel"), "--target=cuda:emulated", "--batch-invariant",
+                         with_tickets(arguments, folder, path("kernel.mlir"), "--target=cuda:emulated",
+                                      "--batch-invariant"))
+        source = run([arguments.batonc, folder, "--target=cuda:emulated", "--batch-invariant", "--emit=cuda",
                       "--schedule=" + path("kernel.mlir")]).stdout
         expect("worker.take(" in source, "the kernel takes no tickets")
         for workers in (1, 2, 3):
             expect(kernel.logits(tokens, path("out.npy"), "--workers", workers) == bits,
                    f"{name}: the kernel's logits with {workers} workers are others")
         # Tasks that leave their phase for the kernel's multiplication on tensor cores, and come back.
+        by_cores = with_tickets(arguments, folder, path("matrix.mlir"), "--target=cuda:emulated", "--dtype=bf16")
         matrix = [Program(arguments.batonc, folder, path("matrix"), "--target=cuda:emulated", "--dtype=bf16",
                           *flags).logits(tokens, path("out.npy"), "--workers", 2)
-                  for flags in ([], [f"--schedule={path('kernel.mlir')}"])]
+                  for flags in ([], [by_cores])]
         expect(matrix[0] == matrix[1], f"{name}: logits by tensor cores are others with tickets")
         print(f"{name}: the same bits, dealt out and taken, CPU and kernel")
     everything = path("everything.mlir")
