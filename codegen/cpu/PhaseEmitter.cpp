@@ -226,8 +226,7 @@ Expected<Function *> PhaseEmitter::emit() {
   entry.CreateStore(entry.getInt64(-1), previous);
   auto emitTask = [&](Value *tile) {
     emitCoordinates(tile);
-    Value *leading =
-        coordinates.empty() ? builder.getInt64(0) : coordinates[0];
+    Value *leading = coordinates.empty() ? builder.getInt64(0) : coordinates[0];
     changed = builder.CreateICmpNE(
         leading, builder.CreateLoad(builder.getInt64Ty(), previous));
     if (std::optional<ConditionAttr> condition = phase.getCondition())
@@ -257,9 +256,9 @@ Value *PhaseEmitter::emitTicket() {
   Value *counter = builder.CreateInBoundsGEP(
       builder.getInt32Ty(), events,
       builder.CreateMul(position, builder.getInt64(kEventWordStride)));
-  Value *taken = builder.CreateAtomicRMW(
-      AtomicRMWInst::Add, counter, builder.getInt32(1), MaybeAlign(4),
-      AtomicOrdering::Monotonic);
+  Value *taken =
+      builder.CreateAtomicRMW(AtomicRMWInst::Add, counter, builder.getInt32(1),
+                              MaybeAlign(4), AtomicOrdering::Monotonic);
   Value *base = builder.CreateLoad(
       builder.getInt32Ty(),
       builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), bases, first));

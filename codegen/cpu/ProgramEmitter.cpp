@@ -198,9 +198,10 @@ std::pair<Value *, Value *> ProgramEmitter::emitTiles(PhaseOp phase) {
   Value *columns = builder.getInt64(1);
   for (Value *extent : drop_begin(extents, extents.empty() ? 0 : 1))
     columns = builder.CreateMul(columns, emitAtLeast(extent, 0));
-  Value *tiles = extents.empty() ? columns
-                                 : builder.CreateMul(
-                                       emitAtLeast(extents.front(), 0), columns);
+  Value *tiles =
+      extents.empty()
+          ? columns
+          : builder.CreateMul(emitAtLeast(extents.front(), 0), columns);
   return {tiles, columns};
 }
 
@@ -294,9 +295,9 @@ void ProgramEmitter::emitTicketUpdate(PhaseOp phase) {
     return;
   Value *base = builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), bases,
                                                    ticket->second);
-  Value *growth =
-      builder.CreateTrunc(builder.CreateAdd(emitTiles(phase).first, workerCount),
-                          builder.getInt32Ty());
+  Value *growth = builder.CreateTrunc(
+      builder.CreateAdd(emitTiles(phase).first, workerCount),
+      builder.getInt32Ty());
   builder.CreateStore(
       builder.CreateAdd(builder.CreateLoad(builder.getInt32Ty(), base), growth),
       base);

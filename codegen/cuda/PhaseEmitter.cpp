@@ -275,10 +275,10 @@ std::string PhaseEmitter::columns() {
   return columns;
 }
 
-/// Whether workers take the phase's tasks from its counter. Where the weights of
-/// a worker's tasks stream, or neighbouring tasks share waits or notifications,
-/// it has to be known before which ones these are: tickets are dealt out in turn
-/// there, as in kernels of a graph.
+/// Whether workers take the phase's tasks from its counter. Where the weights
+/// of a worker's tasks stream, or neighbouring tasks share waits or
+/// notifications, it has to be known before which ones these are: tickets are
+/// dealt out in turn there, as in kernels of a graph.
 bool PhaseEmitter::takesTickets() {
   return phase.getDistribution() == Distribution::ticket && !isStreaming() &&
          !waitsOnce() && !notifiesOnce();

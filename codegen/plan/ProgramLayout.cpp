@@ -64,8 +64,7 @@ ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
     for (auto message : phase.getBody().getOps<MessageOp>())
       messages[message] = numbers.nextMessage++;
     if (std::optional<NotifyAttr> notify = phase.getNotify())
-      events.find(notify->getEvent().getAttr())->second.notifier =
-          segment;
+      events.find(notify->getEvent().getAttr())->second.notifier = segment;
   }
 }
 

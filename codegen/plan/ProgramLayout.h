@@ -54,8 +54,8 @@ struct ProgramLayout {
   llvm::MapVector<mlir::StringAttr, Storage> storages;
   llvm::MapVector<mlir::StringAttr, event::BufferOp> buffers;
   llvm::MapVector<mlir::StringAttr, EventTensor> events;
-  /// Of phases whose tasks workers take: the index of their counter in the first
-  /// iteration, among event words. Each iteration has one of its own.
+  /// Of phases whose tasks workers take: the index of their counter in the
+  /// first iteration, among event words. Each iteration has one of its own.
   llvm::DenseMap<mlir::Operation *, int64_t> tickets;
   /// Exchanges and messages of ranks, in order of rank, numbered over all
   /// programs.

@@ -668,6 +668,7 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - the notification's map picks coordinates in order and has the event tensor's rank
     - `separate` names coordinates of the grid
     - `prefetch` is not negative and at most 1 MiB
+    - only phases whose tasks call bodies and do nothing else have tickets
     - only an exchange in a segment that repeats is `ahead`, and all that it accesses is persistent
     - a phase with a condition only makes calls, may write what it writes, has no entries, and is not ahead
     - a condition names a table that no task writes, of which the phase states a read; its unit is at least 1

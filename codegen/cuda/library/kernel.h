@@ -370,9 +370,9 @@ struct BatonWorkerState : BatonWorker {
       bases[box.word(i)] += growth;
   }
   /// The next task of a phase that no worker has taken, from `counter`, which
-  /// was what `first` counts from at the step's start; behind the last one there
-  /// are as many more as workers. Orders nothing but itself: what a task reads,
-  /// it waits for.
+  /// was what `first` counts from at the step's start; behind the last one
+  /// there are as many more as workers. Orders nothing but itself: what a task
+  /// reads, it waits for.
   __device__ __forceinline__ int64_t take(int64_t counter,
                                           int64_t first) const {
     __shared__ uint32_t taken;

@@ -98,10 +98,12 @@ class Ring : public testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {};
 /// several iterations.
 static std::string ringOfTickets() {
   std::string text = kRing;
-  const std::string cyclic = "distribution cyclic", ticket = "distribution ticket";
+  const std::string cyclic = "distribution cyclic",
+                    ticket = "distribution ticket";
   for (size_t at = 0; (at = text.find(cyclic, at)) != std::string::npos;)
     text.replace(at, cyclic.size(), ticket);
-  for (const char *notified : {"@loaded, (m)", "@forth, (m)", "@done, (o, v)"}) {
+  for (const char *notified :
+       {"@loaded, (m)", "@forth, (m)", "@done, (o, v)"}) {
     size_t at = text.find("{", text.find(std::string("notifies <") + notified));
     text.insert(at, "attributes {distribution = #event<distribution ticket>} ");
   }
