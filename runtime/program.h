@@ -35,7 +35,8 @@ struct BatonStep {
 struct BatonWorker {
   /// Scratch of `scratch_bytes` (see the metadata), 64-byte aligned.
   void *scratch;
-  /// What each event word counted up to before this step, one per event word.
+  /// What each event word counted up to before this step, one per event word;
+  /// among them are the counters from which workers take tasks.
   uint32_t *bases;
 };
 

@@ -47,6 +47,22 @@ void baton::cpu::emitLoop(IRBuilderBase &builder, const Twine &name,
   builder.SetInsertPoint(after);
 }
 
+void baton::cpu::emitLoopWhileBelow(IRBuilderBase &builder, const Twine &name,
+                                    function_ref<Value *()> take, Value *last,
+                                    function_ref<void(Value *)> body) {
+  BasicBlock *head = appendBlock(builder, name + ".head");
+  BasicBlock *inside = appendBlock(builder, name + ".body");
+  BasicBlock *after = appendBlock(builder, name + ".end");
+  builder.CreateBr(head);
+  builder.SetInsertPoint(head);
+  Value *index = take();
+  builder.CreateCondBr(builder.CreateICmpSLT(index, last), inside, after);
+  builder.SetInsertPoint(inside);
+  body(index);
+  builder.CreateBr(head);
+  builder.SetInsertPoint(after);
+}
+
 void baton::cpu::emitLoopNest(IRBuilderBase &builder, const Twine &name,
                               ArrayRef<Value *> low, ArrayRef<Value *> high,
                               function_ref<void(ArrayRef<Value *>)> body) {

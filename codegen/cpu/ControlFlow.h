@@ -18,6 +18,13 @@ void emitLoop(llvm::IRBuilderBase &builder, const llvm::Twine &name,
               llvm::function_ref<void(llvm::Value *)> body,
               Unrolling unrolling = Unrolling::Allowed);
 
+/// Runs `body` on what `take` gives, again and again, until that is `last` or
+/// more.
+void emitLoopWhileBelow(llvm::IRBuilderBase &builder, const llvm::Twine &name,
+                        llvm::function_ref<llvm::Value *()> take,
+                        llvm::Value *last,
+                        llvm::function_ref<void(llvm::Value *)> body);
+
 /// A nest of loops over the box [low, high), last dimension innermost. A box
 /// of no dimensions has one point.
 void emitLoopNest(llvm::IRBuilderBase &builder, const llvm::Twine &name,

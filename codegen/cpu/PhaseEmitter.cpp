@@ -82,6 +82,7 @@ private:
   AffineOperands operands() const { return {coordinates, symbols}; }
 
   // Events.
+  Value *emitTicket();
   WordBox emitBox(WaitAttr wait);
   Value *emitTarget(const WordBox &box, Value *position);
   Value *eventWord(const plan::ProgramLayout::EventTensor &tensor,
@@ -223,23 +224,46 @@ Expected<Function *> PhaseEmitter::emit() {
   AllocaInst *previous =
       entry.CreateAlloca(entry.getInt64Ty(), nullptr, "previous");
   entry.CreateStore(entry.getInt64(-1), previous);
-  emitLoop(builder, "tile", function->getArg(kPhaseFirst),
-           function->getArg(kPhaseLast), function->getArg(kPhaseStride),
-           [&](Value *tile) {
-             emitCoordinates(tile);
-             Value *leading =
-                 coordinates.empty() ? builder.getInt64(0) : coordinates[0];
-             changed = builder.CreateICmpNE(
-                 leading, builder.CreateLoad(builder.getInt64Ty(), previous));
-             if (std::optional<ConditionAttr> condition = phase.getCondition())
-               works = emitCondition(*condition);
-             emitIfWork("first",
-                        [&] { builder.CreateStore(leading, previous); });
-             emitTile(tile);
-           });
+  auto emitTask = [&](Value *tile) {
+    emitCoordinates(tile);
+    Value *leading = coordinates.empty() ? builder.getInt64(0) : coordinates[0];
+    changed = builder.CreateICmpNE(
+        leading, builder.CreateLoad(builder.getInt64Ty(), previous));
+    if (std::optional<ConditionAttr> condition = phase.getCondition())
+      works = emitCondition(*condition);
+    emitIfWork("first", [&] { builder.CreateStore(leading, previous); });
+    emitTile(tile);
+  };
+  if (layout.tickets.contains(phase))
+    emitLoopWhileBelow(
+        builder, "tile", [&] { return emitTicket(); },
+        function->getArg(kPhaseLast), emitTask);
+  else
+    emitLoop(builder, "tile", function->getArg(kPhaseFirst),
+             function->getArg(kPhaseLast), function->getArg(kPhaseStride),
+             emitTask);
   builder.CreateRetVoid();
   entry.CreateBr(tiles);
   return function;
+}
+
+/// The next tile that nobody has taken yet, or one behind the last. The counter
+/// orders nothing but itself: what a task reads, it waits for.
+Value *PhaseEmitter::emitTicket() {
+  const int64_t first = layout.tickets.lookup(phase);
+  Value *position = builder.CreateAdd(builder.getInt64(first),
+                                      function->getArg(kPhaseIteration));
+  Value *counter = builder.CreateInBoundsGEP(
+      builder.getInt32Ty(), events,
+      builder.CreateMul(position, builder.getInt64(kEventWordStride)));
+  Value *taken =
+      builder.CreateAtomicRMW(AtomicRMWInst::Add, counter, builder.getInt32(1),
+                              MaybeAlign(4), AtomicOrdering::Monotonic);
+  Value *base = builder.CreateLoad(
+      builder.getInt32Ty(),
+      builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), bases, first));
+  return builder.CreateZExt(builder.CreateSub(taken, base),
+                            builder.getInt64Ty(), "ticket");
 }
 
 void PhaseEmitter::emitTimeStamp(Value *slot) {

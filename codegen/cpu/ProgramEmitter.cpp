@@ -36,6 +36,12 @@ private:
   void emitPhaseCall(PhaseOp phase, Value *iteration);
   void emitObservation(PhaseOp phase, Value *iteration);
   void emitBaseUpdate(const plan::ProgramLayout::EventTensor &tensor);
+  void emitTicketUpdate(PhaseOp phase);
+  std::pair<Value *, Value *> emitTiles(PhaseOp phase);
+  Value *emitAtLeast(Value *value, int64_t least) {
+    return builder.CreateBinaryIntrinsic(Intrinsic::smax, value,
+                                         builder.getInt64(least));
+  }
 
   /// Address of field `field` of the context.
   Value *contextField(unsigned field) {
@@ -162,6 +168,8 @@ void ProgramEmitter::emitStep(Value *successor) {
     emitSegment(segment);
   for (const auto &[name, tensor] : emission.layout.events)
     emitBaseUpdate(tensor);
+  for (PhaseOp phase : phasesOf(program))
+    emitTicketUpdate(phase);
   Value *workers = builder.CreateTrunc(workerCount, builder.getInt32Ty());
   builder.CreateCall(border, {contextField(ProgramTypes::Border), workers,
                               builder.CreateMul(successor, workers)});
@@ -182,29 +190,40 @@ void ProgramEmitter::emitSegment(SegmentOp segment) {
            emitIteration, Unrolling::Forbidden);
 }
 
-/// Calls the phase's function for this worker's share of the grid: a run of
-/// consecutive tiles, or every tile of one residue.
-void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
-  // A negative extent is an empty grid.
-  auto positive = [&](Value *extent, int64_t least = 0) {
-    return builder.CreateBinaryIntrinsic(Intrinsic::smax, extent,
-                                         builder.getInt64(least));
-  };
+/// How many tiles the phase's grid has, and how many of them agree in the first
+/// coordinate. A negative extent is an empty grid.
+std::pair<Value *, Value *> ProgramEmitter::emitTiles(PhaseOp phase) {
   SmallVector<Value *> extents =
       emitAffine(builder, phase.getGrid(), operands());
-  Value *columns = builder.getInt64(1); // tiles of one row of tiles
+  Value *columns = builder.getInt64(1);
   for (Value *extent : drop_begin(extents, extents.empty() ? 0 : 1))
-    columns = builder.CreateMul(columns, positive(extent));
-  Value *tiles = extents.empty()
-                     ? columns
-                     : builder.CreateMul(positive(extents.front()), columns);
+    columns = builder.CreateMul(columns, emitAtLeast(extent, 0));
+  Value *tiles =
+      extents.empty()
+          ? columns
+          : builder.CreateMul(emitAtLeast(extents.front(), 0), columns);
+  return {tiles, columns};
+}
+
+/// Calls the phase's function for this worker's share of the grid: a run of
+/// consecutive tiles, every tile of one residue, or those that it will take.
+void ProgramEmitter::emitPhaseCall(PhaseOp phase, Value *iteration) {
+  auto positive = [&](Value *value, int64_t least = 0) {
+    return emitAtLeast(value, least);
+  };
+  auto [tiles, columns] = emitTiles(phase);
   Value *first, *last, *stride;
-  if (phase.getDistribution() == Distribution::blocked) {
+  if (phase.getDistribution() == Distribution::ticket) {
+    first = builder.getInt64(0);
+    last = tiles;
+    stride = builder.getInt64(1);
+  } else if (phase.getDistribution() == Distribution::blocked) {
     auto [rowsExpression, size] = phase.getRowTiles();
     Value *rows = positive(emitAffine(builder, rowsExpression, operands()));
     Value *work = builder.CreateMul(rows, columns);
     // The tile nearest to where this share of all rows of all tiles begins.
-    auto bound = [&, size = builder.getInt64(size)](Value *index) {
+    auto bound = [&, columns = columns,
+                  size = builder.getInt64(size)](Value *index) {
       Value *share =
           builder.CreateUDiv(builder.CreateMul(index, work), workerCount);
       Value *row = builder.CreateUDiv(
@@ -266,6 +285,22 @@ void ProgramEmitter::emitBaseUpdate(
     Value *old = builder.CreateLoad(builder.getInt32Ty(), base);
     builder.CreateStore(builder.CreateAdd(old, growth), base);
   });
+}
+
+/// Each worker has taken one ticket behind the last one, in each iteration. All
+/// have, as they meet at the border.
+void ProgramEmitter::emitTicketUpdate(PhaseOp phase) {
+  auto ticket = emission.layout.tickets.find(phase);
+  if (ticket == emission.layout.tickets.end())
+    return;
+  Value *base = builder.CreateConstInBoundsGEP1_64(builder.getInt32Ty(), bases,
+                                                   ticket->second);
+  Value *growth = builder.CreateTrunc(
+      builder.CreateAdd(emitTiles(phase).first, workerCount),
+      builder.getInt32Ty());
+  builder.CreateStore(
+      builder.CreateAdd(builder.CreateLoad(builder.getInt32Ty(), base), growth),
+      base);
 }
 
 Error baton::cpu::emitProgram(const Emission &emission, ProgramOp program,

@@ -60,10 +60,12 @@ static void emitCountUp(const plan::ProgramLayout::EventTensor &tensor,
   os << "));\n";
 }
 
-static void emitCountUps(const plan::ProgramLayout &layout, raw_ostream &os) {
-  os << "    // Thresholds are running sums over steps.\n";
-  for (const auto &[name, tensor] : layout.events)
-    emitCountUp(tensor, os);
+static void emitCountUps(const KernelParts &parts) {
+  parts.os << "    // Thresholds are running sums over steps.\n";
+  for (const auto &[name, tensor] : parts.layout.events)
+    emitCountUp(tensor, parts.os);
+  for (auto &phase : parts.phases)
+    phase->emitTicketCount(parts.os);
 }
 
 /// A step ends behind what streams beside the kernel do.
@@ -401,7 +403,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
           "    const int64_t rows = step.rows, past = step.past, outputs = "
           "step.outputs;\n";
     emitExchangeWaits(parts);
-    emitCountUps(layout, os);
+    emitCountUps(parts);
     os << "    return worker.border((number + 1) * worker.count);\n"
           "}\n";
   }
@@ -450,7 +452,7 @@ void cuda::emitPersistentKernel(KernelParts &parts, Source &source) {
     os << "    if (!end_step(worker, step, number))\n"
           "      return;\n";
   } else {
-    emitCountUps(layout, os);
+    emitCountUps(parts);
     os << "    if (!worker.border((number + 1) * worker.count))\n"
           "      return;\n";
   }

@@ -275,10 +275,39 @@ std::string PhaseEmitter::columns() {
   return columns;
 }
 
+/// Whether workers take the phase's tasks from its counter. Where the weights
+/// of a worker's tasks stream, or neighbouring tasks share waits or
+/// notifications, it has to be known before which ones these are: tickets are
+/// dealt out in turn there, as in kernels of a graph.
+bool PhaseEmitter::takesTickets() {
+  return phase.getDistribution() == Distribution::ticket && !isStreaming() &&
+         !waitsOnce() && !notifiesOnce();
+}
+
+/// The next task that no worker has; behind the last one there are no more.
+std::string PhaseEmitter::ticket() {
+  const int64_t first = layout.tickets.lookup(phase);
+  return ("worker.take(" + Twine(first) +
+          (parent().getRepeat() > 1 ? " + iteration" : "") + ", " +
+          Twine(first) + ")")
+      .str();
+}
+
+/// What the counters have grown by in a step.
+void PhaseEmitter::emitTicketCount(raw_ostream &os) {
+  if (!takesTickets())
+    return;
+  os << "    worker.count_tickets(" << layout.tickets.lookup(phase);
+  std::string tiles;
+  for (const std::string &extent : spell(phase.getGrid()))
+    tiles += (tiles.empty() ? "" : " * ") + ("baton_max(" + extent + ", 0)");
+  os << ", " << (tiles.empty() ? "1" : tiles) << ");\n";
+}
+
 /// The worker's tiles; the grid's extents are declared.
 std::string PhaseEmitter::share() {
   std::string columns = this->columns();
-  if (phase.getDistribution() == Distribution::cyclic) {
+  if (phase.getDistribution() != Distribution::blocked) {
     std::string tiles = phase.getRank() ? "extent0" : "1";
     return "worker.cyclic(" + tiles + (columns.empty() ? "" : " * " + columns) +
            ")";
@@ -518,8 +547,12 @@ void PhaseEmitter::emitTiles(bool withEvents) {
     os << "  uint32_t finished = 0;\n";
   if (hasCondition())
     os << "  const bool all_work = " << allWork() << ";\n";
-  os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
-        "tiles.stride) {\n";
+  if (withEvents && takesTickets())
+    os << "  for (int64_t tile = " << ticket()
+       << "; tile < tiles.last; tile = " << ticket() << ") {\n";
+  else
+    os << "  for (int64_t tile = tiles.first; tile < tiles.last; tile += "
+          "tiles.stride) {\n";
   if (asksAgain())
     emitPointers("    ");
   emitCoordinates("    ");
@@ -552,13 +585,17 @@ void PhaseEmitter::emitTiles(bool withEvents) {
 
 void PhaseEmitter::emitTilesFromPlace(bool withEvents,
                                       const KernelBodies &kernelBodies) {
+  const bool takes = withEvents && takesTickets();
   os << "  int32_t part = place.part;\n"
-        "  int64_t tile = place.begins() ? tiles.first : place.tile;\n"
+        "  int64_t tile = place.begins() ? "
+     << (takes ? ticket() : "tiles.first")
+     << " : place.tile;\n"
         "  int64_t previous = place.previous;\n";
   if (hasCondition())
     os << "  const bool all_work = place.begins() ? " << allWork()
        << " : place.all_work;\n";
-  os << "  for (; tile < tiles.last; tile += tiles.stride, part = 0) {\n";
+  os << "  for (; tile < tiles.last; tile "
+     << (takes ? "= " + ticket() : "+= tiles.stride") << ", part = 0) {\n";
   emitCoordinates("    ");
   emitWorks("    ");
   if (hasInvariant())

@@ -81,6 +81,7 @@ public:
   void emitPointers();
   /// The grid's extents, and the worker's tiles.
   void emitShare();
+  void emitTicketCount(llvm::raw_ostream &os);
   /// A loop over the tiles. With events, tasks wait and notify; without, the
   /// first one's weights have been prefetched.
   void emitTiles(bool withEvents);
@@ -106,6 +107,8 @@ private:
   std::string storage(event::BufferOp buffer);
   std::string parameter(mlir::StringAttr symbol);
   std::string share();
+  bool takesTickets();
+  std::string ticket();
   std::string columns();
   bool isConstant(int64_t dimension);
   bool waitsOnce();

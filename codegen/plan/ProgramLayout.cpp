@@ -54,13 +54,17 @@ ProgramLayout::ProgramLayout(ProgramOp program, Numbers &numbers)
   }
   for (PhaseOp phase : phasesOf(program)) {
     ++numbers.nextPhase;
+    auto segment = mlir::cast<SegmentOp>(phase->getParentOp());
+    if (phase.getDistribution() == Distribution::ticket) {
+      tickets[phase] = numbers.nextWord;
+      numbers.nextWord += segment.getRepeat();
+    }
     for (auto exchange : phase.getBody().getOps<ExchangeOp>())
       collectives[exchange] = numbers.nextCollective++;
     for (auto message : phase.getBody().getOps<MessageOp>())
       messages[message] = numbers.nextMessage++;
     if (std::optional<NotifyAttr> notify = phase.getNotify())
-      events.find(notify->getEvent().getAttr())->second.notifier =
-          mlir::cast<SegmentOp>(phase->getParentOp());
+      events.find(notify->getEvent().getAttr())->second.notifier = segment;
   }
 }
 

@@ -54,10 +54,13 @@ struct ProgramLayout {
   llvm::MapVector<mlir::StringAttr, Storage> storages;
   llvm::MapVector<mlir::StringAttr, event::BufferOp> buffers;
   llvm::MapVector<mlir::StringAttr, EventTensor> events;
+  /// Of phases whose tasks workers take: the index of their counter in the
+  /// first iteration, among event words. Each iteration has one of its own.
+  llvm::DenseMap<mlir::Operation *, int64_t> tickets;
   /// Exchanges and messages of ranks, in order of rank, numbered over all
   /// programs.
   llvm::DenseMap<mlir::Operation *, int64_t> collectives, messages;
-  /// Event words of all programs.
+  /// Event words and counters of tickets of all programs.
   int64_t words = 0;
   /// Number of the first phase, in order of rank, among those of all programs.
   int64_t firstPhase = 0;

@@ -168,6 +168,12 @@ static std::string workersText(event::PhaseOp phase, const PhaseCost &cost,
             " without a task)";
   if (balance.tasks == 1)
     return text;
+  if (phase.getDistribution() == event::Distribution::ticket)
+    return text + "; taken by whoever is free, as the schedule says";
+  if (phase.getDistribution() == event::Distribution::cyclic &&
+      phase.hasEntries())
+    return text + "; dealt out in turn, because only the step's tables say how "
+                  "much a tile has to do, and neighbours have alike";
   if (phase.getDistribution() == event::Distribution::cyclic)
     return text + "; dealt out in turn, because tiles read boxes of different "
                   "sizes";

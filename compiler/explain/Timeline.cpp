@@ -34,7 +34,8 @@ std::vector<unsigned> explain::workersOf(event::PhaseOp phase, const Step &step,
   for (int64_t first = 0; first < rows; first += size) {
     int64_t height = std::min(size, rows - first);
     for (int64_t column = 0; column < columns; ++column) {
-      if (phase.getDistribution() == event::Distribution::cyclic) {
+      // Tasks that are alike workers take in turn.
+      if (phase.getDistribution() != event::Distribution::blocked) {
         result.push_back(result.size() % workers);
         continue;
       }

@@ -870,9 +870,9 @@ LogicalResult DistributeOp::verify() {
     if (map == "by_work" || event::symbolizeDistribution(map))
       return "";
     return ("'" + map.getValue() +
-            "' is no worker map: there is blocked, cyclic, by_work")
+            "' is no worker map: there is blocked, cyclic, ticket, by_work")
                .str() +
-           nearest_text(map.str(), {"blocked", "cyclic", "by_work"});
+           nearest_text(map.str(), {"blocked", "cyclic", "ticket", "by_work"});
   });
 }
 
@@ -886,8 +886,15 @@ DiagnosedSilenceableFailure DistributeOp::apply(TransformRewriter &,
   if (getMap() == "by_work")
     tasks::dealOutByWork(phases, getFewTasks().value_or(0));
   else
-    for (event::PhaseOp phase : phases)
-      phase.setDistribution(*event::symbolizeDistribution(getMap()));
+    for (event::PhaseOp phase : phases) {
+      auto distribution = *event::symbolizeDistribution(getMap());
+      if (distribution == event::Distribution::ticket && !phase.callsOnly())
+        return emitDefiniteFailure()
+               << describe(phase)
+               << " cannot have tickets: its tasks do more than call bodies; "
+                  "match phases by name, such as those of experts";
+      phase.setDistribution(distribution);
+    }
   return DiagnosedSilenceableFailure::success();
 }
 

@@ -197,7 +197,9 @@ def Schedule_DistributeOp : Schedule_Op<"distribute"> {
   let description = [{
     `blocked` gives each worker a run of neighbouring tiles with an equal share
     of the rows, `cyclic` deals them
-    out in turn, `by_work` is cyclic where tiles differ in work and blocked
+    out in turn, `ticket` has workers take them while they run, one after the
+    other, which only phases may have whose tasks call bodies and do nothing
+    else. `by_work` is cyclic where tiles differ in work and blocked
     elsewhere. With `few_tasks`, phases of at most so many tasks that follow one
     another, none of which touches what the one before writes, are `blocked` and
     `cyclic` by turns. So the last worker has the only task of one phase and the
@@ -205,7 +207,7 @@ def Schedule_DistributeOp : Schedule_Op<"distribute"> {
     among several: `"by_work" or "cyclic"`.
 
     **Constraints:**
-    - `map` is one of the three
+    - `map` is one of the four
     - only `by_work` has `few_tasks`
   }];
   let arguments = (ins Transform_AnyOpType:$phases, StrAttr:$map,

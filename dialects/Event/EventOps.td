@@ -342,7 +342,7 @@ def Event_TableProperty : I32EnumAttr<"TableProperty", "what is known of a table
 def Event_TablePropertyAttr : EnumAttr<Event_Dialect, Event_TableProperty, "table_property">;
 
 def Event_Distribution : I32EnumAttr<"Distribution", "which worker runs a tile of a phase", [
-    I32EnumAttrCase<"blocked", 0>, I32EnumAttrCase<"cyclic", 1>]> {
+    I32EnumAttrCase<"blocked", 0>, I32EnumAttrCase<"cyclic", 1>, I32EnumAttrCase<"ticket", 2>]> {
   let cppNamespace = "::baton::event";
   let genSpecializedAttr = 0;
 }
@@ -668,6 +668,7 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     - the notification's map picks coordinates in order and has the event tensor's rank
     - `separate` names coordinates of the grid
     - `prefetch` is not negative and at most 1 MiB
+    - only phases whose tasks call bodies and do nothing else have tickets
     - only an exchange in a segment that repeats is `ahead`, and all that it accesses is persistent
     - a phase with a condition only makes calls, may write what it writes, has no entries, and is not ahead
     - a condition names a table that no task writes, of which the phase states a read; its unit is at least 1
@@ -691,7 +692,8 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     `separate` are the coordinates whose tasks derive-events may let others wait
     for apart: all without it, and none makes every wait one for the whole
     phase. `distribution` gives a worker every tile of one residue (`cyclic`),
-    or a run of consecutive ones (`blocked`). Where the first extent is some rows
+    a run of consecutive ones (`blocked`), or those that it takes from a counter
+    of the phase while it runs, in ascending order (`ticket`). Where the first extent is some rows
     divided by a tile's, a run is that of an equal share of the rows, so that a
     shorter last tile counts for less. `prefetch` is how many bytes of each weight a task asks for while it
     waits, 4096 without it.
@@ -728,6 +730,9 @@ def Event_PhaseOp : Event_Op<"phase", [HasParent<"SegmentOp">, SingleBlock, NoTe
     struct RowTiles { ::mlir::AffineExpr rows; int64_t size; };
     RowTiles getRowTiles();
     auto getAccessAttrs() { return getAccesses().getAsRange<AccessAttr>(); }
+    /// Whether tasks do nothing but call bodies: neither ranks nor the host wait
+    /// for the worker that has them, so that workers may take them.
+    bool callsOnly();
     static constexpr int64_t kUsualPrefetch = 4096;
     int64_t getPrefetchBytes() { return getPrefetch().value_or(kUsualPrefetch); }
     auto getWaitAttrs() { return getWaits().getAsRange<WaitAttr>(); }

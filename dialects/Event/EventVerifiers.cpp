@@ -505,6 +505,12 @@ static LogicalResult verifyCondition(PhaseOp phase, ConditionAttr condition) {
   return success();
 }
 
+bool PhaseOp::callsOnly() {
+  Block &body = getBody().front();
+  return !body.empty() &&
+         llvm::all_of(body, [](Operation &op) { return isa<CallOp>(op); });
+}
+
 LogicalResult PhaseOp::verify() {
   unsigned rank = getGrid().getNumResults();
   if (failed(expectMap(*this, "the grid", getGrid(), 0, rank)))
@@ -521,6 +527,9 @@ LogicalResult PhaseOp::verify() {
   if (int64_t bytes = getPrefetchBytes(); bytes < 0 || bytes > (1 << 20))
     return emitOpError() << "prefetches " << bytes
                          << " bytes, expected 0 to 1048576";
+  if (getDistribution() == Distribution::ticket && !callsOnly())
+    return emitOpError() << "has tickets, which only phases have whose tasks "
+                            "call bodies and do nothing else";
   for (Attribute attribute : getEntries())
     if (failed(verifyEntry(*this, attribute)))
       return failure();

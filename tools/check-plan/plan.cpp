@@ -281,8 +281,10 @@ private:
     phase.grid = expressions(from.at("grid"));
     const size_t rank = phase.grid.size();
     phase.capacity = capacity(from);
-    phase.cyclic =
-        pick(from.value("distribution", "blocked"), {"blocked", "cyclic"}) == 1;
+    const auto distribution = pick(from.value("distribution", "blocked"),
+                                   {"blocked", "cyclic", "ticket"});
+    phase.cyclic = distribution == 1;
+    phase.ticket = distribution == 2;
     phase.tile_rows = rank ? phase.grid[0] : Expression("1");
     if (auto tiles = from.find("row_tiles"); tiles != from.end()) {
       phase.tile_rows = expression(tiles->at("rows"));

@@ -154,6 +154,8 @@ struct Phase {
   Expressions grid;
   Index capacity;
   bool cyclic = false;
+  /// Workers take tasks, so that any of them may have any.
+  bool ticket = false;
   Expression tile_rows;
   int64_t tile_size = 1;
   bool ahead = false;

@@ -548,10 +548,21 @@ void Deal::give_each() {
   }
 }
 
+/// One of the many ways in which workers may take a phase's tiles: in ascending
+/// order, and none has a pattern that others could rely on.
+void Deal::take_tickets(size_t first, int64_t tiles) {
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const uint64_t scattered = (first + tile + 1) * 0x9E3779B97F4A7C15;
+    give(first + tile, uint32_t((scattered >> 32) % lists.size()));
+  }
+}
+
 /// As generated code deals out a phase's tiles.
 void Deal::deal(size_t first, int64_t tiles) {
   const int64_t workers = lists.size();
   const Phase &phase = unrolled.phase(first);
+  if (phase.ticket)
+    return take_tickets(first, tiles);
   const Index &grid = unrolled.grids[unrolled.tasks[first].phase];
   const int64_t columns = volume(grid, 1), size = phase.tile_size,
                 rows = std::max<int64_t>(

@@ -205,6 +205,7 @@ public:
 private:
   void give_each();
   void deal(size_t first, int64_t tiles);
+  void take_tickets(size_t first, int64_t tiles);
   void take(const Schedule &schedule);
   bool give(size_t task, uint32_t worker);
   void give_rest(size_t begin, size_t end, const std::string &workers);

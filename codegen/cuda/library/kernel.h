@@ -369,6 +369,25 @@ struct BatonWorkerState : BatonWorker {
     for (uint32_t i = threadIdx.x; i < size; i += blockDim.x)
       bases[box.word(i)] += growth;
   }
+  /// The next task of a phase that no worker has taken, from `counter`, which
+  /// was what `first` counts from at the step's start; behind the last one
+  /// there are as many more as workers. Orders nothing but itself: what a task
+  /// reads, it waits for.
+  __device__ __forceinline__ int64_t take(int64_t counter,
+                                          int64_t first) const {
+    __shared__ uint32_t taken;
+    __syncthreads();
+    if (threadIdx.x == 0)
+      taken = atomicAdd(events + counter * BATON_DEVICE_WORD_STRIDE, 1u);
+    __syncthreads();
+    return static_cast<uint32_t>(taken - bases[first]);
+  }
+  /// Every worker has found in each iteration that all `tasks` were taken.
+  __device__ __forceinline__ void count_tickets(int64_t first,
+                                                int64_t tasks) const {
+    if (threadIdx.x == 0)
+      bases[first] += static_cast<uint32_t>(tasks) + count;
+  }
   /// All workers meet; `arrivals` is what the border has counted up to then.
   /// False as for ready().
   __device__ __forceinline__ bool border(uint32_t arrivals) {

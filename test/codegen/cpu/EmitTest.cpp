@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 using namespace baton::cpu;
 using namespace baton::cpu::test;
 
@@ -92,9 +94,25 @@ class Ring : public testing::TestWithParam<std::tuple<uint32_t, uint32_t>> {};
 
 } // namespace
 
-TEST_P(Ring, EventsOrderEveryStep) {
-  auto [workers, origin] = GetParam();
-  static Runner runner(kRing);
+/// The same plan, but all phases with calls have tickets, some in each of
+/// several iterations.
+static std::string ringOfTickets() {
+  std::string text = kRing;
+  const std::string cyclic = "distribution cyclic",
+                    ticket = "distribution ticket";
+  for (size_t at = 0; (at = text.find(cyclic, at)) != std::string::npos;)
+    text.replace(at, cyclic.size(), ticket);
+  for (const char *notified :
+       {"@loaded, (m)", "@forth, (m)", "@done, (o, v)"}) {
+    size_t at = text.find("{", text.find(std::string("notifies <") + notified));
+    text.insert(at, "attributes {distribution = #event<distribution ticket>} ");
+  }
+  return text;
+}
+
+/// Runs all steps with a ring's plan.
+static void expectOrderedSteps(Runner &runner, uint32_t workers,
+                               uint32_t origin) {
   runner.observe = nullptr;
   runner.parameters = {kWeights[0], kWeights[1], kWeights[2]};
   runner.tokens.clear();
@@ -133,6 +151,18 @@ TEST_P(Ring, EventsOrderEveryStep) {
   for (int layer = 0; layer < 3; ++layer)
     for (int position = 40; position < 64; ++position)
       EXPECT_EQ(runner.storage<int64_t>(2)[layer * 64 + position], -1);
+}
+
+TEST_P(Ring, EventsOrderEveryStep) {
+  auto [workers, origin] = GetParam();
+  static Runner runner(kRing);
+  expectOrderedSteps(runner, workers, origin);
+}
+
+TEST_P(Ring, TicketsKeepTheOrder) {
+  auto [workers, origin] = GetParam();
+  static Runner runner(ringOfTickets());
+  expectOrderedSteps(runner, workers, origin);
 }
 
 // 0xFFFFFFF0 wraps within the first steps, 0x7FFFFFF8 changes sign.
@@ -279,6 +309,24 @@ TEST(Distribution, CyclicDealsTilesOut) {
   EXPECT_EQ(visit(runner, 2, 4).visitors,
             (std::vector<int64_t>{0, 1, 2, 3, 0, 1}));
   EXPECT_EQ(visit(runner, 1, 4).visitors, (std::vector<int64_t>{0, 1, 2}));
+}
+
+TEST(Distribution, TicketsAreTakenOnceEach) {
+  Runner runner(visitPlan("ticket"));
+  EXPECT_EQ(visit(runner, 2, 1).visitors, std::vector<int64_t>(6, 0));
+  // visit() counts how often each tile is visited. A worker's tiles ascend, so
+  // that its invariant calls are as many as its first coordinates.
+  for (uint32_t rows = 1; rows <= 8; ++rows)
+    for (uint32_t workers = 1; workers <= 9; ++workers) {
+      Visits visits = visit(runner, rows, workers);
+      for (uint32_t worker = 0; worker < workers; ++worker) {
+        std::set<int64_t> coordinates;
+        for (uint32_t tile = 0; tile < rows * 3; ++tile)
+          if (visits.visitors[tile] == worker)
+            coordinates.insert(tile / 3);
+        EXPECT_EQ(visits.invariantCalls[worker], int64_t(coordinates.size()));
+      }
+    }
 }
 
 TEST(Distribution, InvariantCallsRunOncePerFirstCoordinate) {

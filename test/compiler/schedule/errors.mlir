@@ -57,7 +57,7 @@ module attributes {transform.with_named_sequence} {
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @model(%program: !transform.any_op {transform.readonly}) {
     %x = transform.baton.match in %program optional
-    // expected-error @below {{'random' is no worker map: there is blocked, cyclic, by_work}}
+    // expected-error @below {{'random' is no worker map: there is blocked, cyclic, ticket, by_work}}
     transform.baton.distribute %x "random"
     transform.yield
   }

@@ -1005,6 +1005,19 @@ event.program @p max_rows 4 max_seq 8 max_outputs 2 {
 
 // -----
 
+// phase: tickets
+event.program @p max_rows 4 max_seq 8 max_outputs 2 {
+  event.buffer @t transient : f32 extents affine_map<()[rows, past, outputs] -> (outputs, 4)> capacity [2, 4] strides [4, 1]
+  event.segment "s" repeat 1 {
+    // expected-error @+1 {{has tickets, which only phases have whose tasks call bodies and do nothing else}}
+    event.phase "a" grid affine_map<()[rows, past, outputs] -> ()> capacity [] accesses [] attributes {distribution = #event<distribution ticket>} {
+      event.advance @t
+    }
+  }
+}
+
+// -----
+
 // advance: two dimensions
 event.program @p max_rows 4 max_seq 8 max_outputs 2 {
   event.buffer @t transient : f32 extents affine_map<()[rows, past, outputs] -> (rows)> capacity [4] strides [1]

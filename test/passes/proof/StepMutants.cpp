@@ -225,9 +225,10 @@ void StepMaker::changeDistributions(ProgramOp program) {
     if (haveMeetings == meetsRanks(phase))
       add(phase.getName(), [index = index](ProgramOp copy) {
         PhaseOp phase = phaseAt(copy, index);
-        phase.setDistribution(phase.getDistribution() == Distribution::blocked
-                                  ? Distribution::cyclic
-                                  : Distribution::blocked);
+        phase.setDistribution(phase.getDistribution() != Distribution::blocked
+                                  ? Distribution::blocked
+                              : phase.callsOnly() ? Distribution::ticket
+                                                  : Distribution::cyclic);
       });
 }
 

@@ -159,6 +159,17 @@ TEST(JudgeTest, AcceptsAChain) {
   EXPECT_ACCEPTED(chain(), {64, 0, 1});
 }
 
+// Whoever takes a task: events order it, or nothing does.
+TEST(JudgeTest, LetsWorkersTakeTasks) {
+  json taken = chain();
+  for (size_t i : {0, 1, 2})
+    phase_of(taken, i)["distribution"] = "ticket";
+  EXPECT_ACCEPTED(taken);
+  EXPECT_ACCEPTED(taken, {64, 0, 1});
+  phase_of(taken, 1)["waits"] = json::array();
+  EXPECT_FAULT("reads @x", taken, {18, 5, 1}, {2});
+}
+
 TEST(JudgeTest, CountsNotifications) {
   json wrong = chain();
   wrong["programs"][0]["events"][1]["count"] = 2;
