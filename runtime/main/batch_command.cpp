@@ -8,11 +8,10 @@
 #include "runtime/error.h"
 #include "runtime/execute/execution.h"
 #include "runtime/main/adapters.h"
-#include "runtime/main/batch_setup.h"
+#include "runtime/main/batch_start.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/interrupt.h"
 #include "runtime/main/memory_check.h"
-#include "runtime/main/offload_setup.h"
 #include "runtime/main/output.h"
 #include "runtime/main/progress.h"
 #include "runtime/main/run_trace.h"
@@ -179,12 +178,8 @@ std::string summary_text(const BatchRun &run, const BatchCounts &counts,
   return text + "with " + many(workers, "worker") + "\n";
 }
 
-void run_batch(const Metadata &metadata, const BatchCommandOptions &given,
+void run_batch(const Metadata &metadata, const BatchCommandOptions &options,
                const DecodeRanks &ranks) {
-  BatchCommandOptions options = given;
-  options.offload =
-      with_usual_memory(metadata, options.offload, &options.kv_memory);
-  const unsigned wanted_workers = program_workers(options.run, metadata);
   const uint32_t chunk = chosen_prefill_chunk(options.run, metadata);
   const std::shared_ptr<ServedModel> model =
       read_served_model(metadata, options.run);
@@ -195,20 +190,11 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &given,
   format.max_new_tokens = options.max_new_tokens;
   RequestFile requests(options.requests);
 
-  OffloadSetup offload;
-  auto choose_shape = [&] {
-    format.shape = batch_capacities(
-        metadata, choose_pages(metadata, options.kv_memory,
-                               options.offload.memory.has_value()));
-    model->format.shape = format.shape;
-  };
-  if (options.offload.memory)
-    choose_shape();
-  std::filesystem::path folder =
+  const std::filesystem::path folder =
       std::filesystem::path(options.out).parent_path();
-  offload =
-      OffloadSetup::make(metadata, options.offload, wanted_workers,
-                         format.shape.pages, folder.empty() ? "." : folder);
+  BatchStart start(metadata, options.run, options.offload, options.kv_memory,
+                   folder.empty() ? "." : folder);
+  const OffloadSetup &offload = start.offload();
   if (options.dry_run) {
     if (!offload.is_wanted())
       throw Error("--dry-run is for --memory, which is not given");
@@ -218,29 +204,23 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &given,
   }
   ResultFile results(options.out, requests);
   const size_t before = results.size();
-  const RankParameters parameters =
-      ranks.load_weights(options.run, offload.weights);
-  // Of what weights have left.
-  if (!offload.is_wanted())
-    choose_shape();
-  std::unique_ptr<Execution> execution =
-      ranks.make_execution(parameters, options.run, wanted_workers,
-                           format.shape.pages, offload.pages);
-  RunTrace trace(metadata, options.run, *execution);
-  MemoryCheck memory(metadata, options.run, *execution);
+  Execution &execution = start.load(ranks);
+  model->format.shape = format.shape = start.shape();
+  RunTrace trace(metadata, options.run, execution);
+  MemoryCheck memory(metadata, options.run, execution);
   ResultQueue queue;
   BatchDriver driver(
-      format.shape, execution->inputs(),
+      format.shape, execution.inputs(),
       {.prefill_chunk = chunk,
        .prefix_cache = !options.no_prefix_cache,
        .prompt_lookup = options.prompt_lookup,
-       .write_storage = storage_writer(*execution),
+       .write_storage = storage_writer(execution),
        .tokenizer = format.tokenizer},
       {.on_result =
            [&](BatchResult &&result) { queue.push(std::move(result)); },
        .on_finish = [&] { queue.close(); }});
   BatchRun run(requests, results, format, driver, queue);
-  run.run(*execution, options.run.quiet);
+  run.run(execution, options.run.quiet);
   if (results.size() != requests.size())
     throw Error("interrupted; " + options.out + " has " +
                 std::to_string(results.size()) + " of " +
@@ -253,16 +233,16 @@ void run_batch(const Metadata &metadata, const BatchCommandOptions &given,
   if (options.json) {
     nlohmann::ordered_json summary =
         summary_json(run, counts, requests.size(), before, format.shape,
-                     execution->workers());
+                     execution.workers());
     if (offload.is_wanted())
-      summary["memory"] = offload.json(*execution);
+      summary["memory"] = offload.json(execution);
     print(summary.dump() + "\n");
   }
   if (!options.run.quiet && offload.is_wanted())
-    std::fputs(offload.text(*execution).c_str(), stderr);
+    std::fputs(offload.text(execution).c_str(), stderr);
   if (!options.run.quiet)
     std::fputs(
-        summary_text(run, counts, requests.size(), before, execution->workers())
+        summary_text(run, counts, requests.size(), before, execution.workers())
             .c_str(),
         stderr);
 }

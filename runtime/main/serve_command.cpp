@@ -5,11 +5,10 @@
 #include "runtime/comm/message_passing.h"
 #include "runtime/error.h"
 #include "runtime/main/adapters.h"
-#include "runtime/main/batch_setup.h"
+#include "runtime/main/batch_start.h"
 #include "runtime/main/decode_ranks.h"
 #include "runtime/main/free_memory.h"
 #include "runtime/main/memory_size.h"
-#include "runtime/main/offload_setup.h"
 #include "runtime/main/output.h"
 #include "runtime/main/serving_setup.h"
 #include "runtime/main/weights.h"
@@ -75,7 +74,6 @@ void print_addresses(const ServeOptions &options, uint16_t port) {
 
 void run_server(const Metadata &metadata, const ServeOptions &options,
                 const DecodeRanks &ranks) {
-  const unsigned wanted_workers = program_workers(options.run, metadata);
   ServiceOptions service = {
       .http = {.hosts = options.hosts,
                .port = options.port,
@@ -104,29 +102,13 @@ void run_server(const Metadata &metadata, const ServeOptions &options,
                   "model one by --name");
   if (options.defaults)
     read_defaults(*options.defaults, *model);
-  std::optional<std::string> kv_memory = options.kv_memory;
-  const OffloadFlags flags =
-      with_usual_memory(metadata, options.offload, &kv_memory);
-  auto choose_shape = [&] {
-    model->format.shape = batch_capacities(
-        metadata, choose_pages(metadata, kv_memory, flags.memory.has_value()));
-  };
-  if (flags.memory)
-    choose_shape();
   // Connections, their requests and answers.
   constexpr uint64_t of_service = uint64_t(16) << 20;
-  const OffloadSetup offload =
-      OffloadSetup::make(metadata, flags, wanted_workers,
-                         model->format.shape.pages, ".", of_service);
-  const RankParameters parameters =
-      ranks.load_weights(options.run, offload.weights);
-  // Of what weights have left.
-  if (!offload.is_wanted())
-    choose_shape();
-  std::unique_ptr<Execution> execution =
-      ranks.make_execution(parameters, options.run, wanted_workers,
-                           model->format.shape.pages, offload.pages);
-  Service server(*execution, model, std::move(service));
+  BatchStart start(metadata, options.run, options.offload, options.kv_memory,
+                   ".", of_service);
+  Execution &execution = start.load(ranks);
+  model->format.shape = start.shape();
+  Service server(execution, model, std::move(service));
   if (!options.run.quiet && !model->conversation)
     std::fprintf(stderr, "note: no conversations: %s\n",
                  model->no_conversation.c_str());

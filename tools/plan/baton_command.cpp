@@ -65,19 +65,6 @@ static void check_type(const TrainOptions &options, const Metadata &metadata) {
                 type + "; --dtype=bf16 is for such");
 }
 
-/// Asks batonc what the split's program would be.
-static Described describe(const TrainOptions &options,
-                          const std::string &batonc,
-                          const std::filesystem::path &model,
-                          const std::filesystem::path &scratch,
-                          std::atomic<unsigned> &number,
-                          const BatonSplit &split) {
-  const std::filesystem::path file =
-      scratch / ("description-" + std::to_string(number++));
-  return describe_program(batonc, model, compile_flags(options, split),
-                          uint64_t(split.sequences * split.length), file);
-}
-
 static std::string with(const BatonSplit &split) {
   std::string text;
   auto add = [&](const std::string &what) {
@@ -353,9 +340,17 @@ void plan::plan_with_baton(const TrainOptions &options,
   const ScratchFolder scratch(std::filesystem::temp_directory_path() /
                               ("baton-plan-" + std::to_string(getpid())));
   std::atomic<unsigned> number = 0;
+  const auto describe = [&](const Flags &flags) {
+    return describe_program(
+        batonc, model.empty() ? "." : model, flags, /*rows=*/0,
+        scratch.path / ("description-" + std::to_string(number++)));
+  };
+  DescribedOnce once(describe);
   wanted.describe = [&](const BatonSplit &split) {
-    Described described = describe(options, batonc, model.empty() ? "." : model,
-                                   scratch.path, number, split);
+    const Flags flags = compile_flags(options, split);
+    // Those of pipelines differ in their microbatches.
+    Described described = split.pipeline == 1 ? once(flags) : describe(flags);
+    limit_rows(described, uint64_t(split.sequences * split.length));
     if (described.metadata && !here && !wanted.device.measured)
       check_type(options, *described.metadata);
     return described;

@@ -46,13 +46,44 @@ Described plan::describe_program(const std::string &batonc,
   std::ifstream stream(file, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
   stream.close();
-  Metadata metadata = Metadata::parse(text);
-  if (rows > metadata.max_rows)
-    described.refusal = "a step of such a program has " +
-                        std::to_string(metadata.max_rows) + " rows at most";
-  else
-    described.metadata = std::move(metadata);
+  described.metadata = Metadata::parse(text);
+  limit_rows(described, rows);
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
   return described;
+}
+
+void plan::limit_rows(Described &described, uint64_t rows) {
+  if (!described.metadata || rows <= described.metadata->max_rows)
+    return;
+  described.refusal = "a step of such a program has " +
+                      std::to_string(described.metadata->max_rows) +
+                      " rows at most";
+  described.metadata.reset();
+}
+
+Described DescribedOnce::operator()(const Flags &flags) {
+  std::promise<Described> promise;
+  std::shared_future<Described> program;
+  {
+    const std::lock_guard lock(mutex);
+    if (auto found = programs.find(flags); found != programs.end())
+      program = found->second;
+    else
+      programs.emplace(flags, promise.get_future().share());
+  }
+  if (program.valid())
+    return program.get();
+  try {
+    Described described = describe(flags);
+    promise.set_value(described);
+    return described;
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex);
+      programs.erase(flags);
+    }
+    promise.set_exception(std::current_exception());
+    throw;
+  }
 }

@@ -21,6 +21,7 @@ Framework plan::read_framework(const std::string &name_or_file) {
   framework.gradient_bytes = facts.positive("gradient_bytes");
   framework.state_bytes = facts.not_negative("state_bytes");
   framework.update_bytes = facts.not_negative("update_bytes");
+  framework.placeholder_bytes = facts.not_negative("placeholder_bytes");
   framework.sent_gradient_bytes = facts.positive("sent_gradient_bytes");
   framework.reserved = facts.not_negative("reserved_gb") * 1e9;
   auto microseconds = [&](const char *key) {

@@ -26,6 +26,10 @@ struct Framework {
   double weight_bytes = 0, gradient_bytes = 0, state_bytes = 0;
   /// What an update of it reads and writes.
   double update_bytes = 0;
+  /// Of a parameter of a layer's products: what stays beside its gradient for
+  /// autograd, once for all weights of one shape. The head's is there while its
+  /// gradient is made.
+  double placeholder_bytes = 0;
   /// A gradient as it travels.
   double sent_gradient_bytes = 0;
   /// What libraries and the allocator take of a device's memory.

@@ -85,6 +85,7 @@ static Json to_json(const Plan &plan, const Device &device) {
                     {"states", memory.states},
                     {"activations", memory.activations},
                     {"logits", memory.logits},
+                    {"placeholders", memory.placeholders},
                     {"reserved", memory.reserved}};
   return json;
 }
@@ -183,10 +184,11 @@ static void write_html(const Options &options, const SearchOptions &wanted,
                      {time.pipeline - time.bubble, time.bubble, time.gradients,
                       time.embedding, time.update}});
     const StepMemory &memory = plan.memory;
-    memories.push_back({label,
-                        {memory.weights / 1e9, memory.gradients / 1e9,
-                         memory.states / 1e9, memory.activations / 1e9,
-                         memory.logits / 1e9, memory.reserved / 1e9}});
+    memories.push_back(
+        {label,
+         {memory.weights / 1e9, memory.gradients / 1e9, memory.states / 1e9,
+          memory.activations / 1e9, memory.logits / 1e9,
+          memory.placeholders / 1e9, memory.reserved / 1e9}});
   }
   std::vector<Point> front;
   for (const Plan &plan : result.front)
@@ -204,7 +206,7 @@ static void write_html(const Options &options, const SearchOptions &wanted,
                     times, "s")},
       {"What a device holds", "",
        stacked_bars({"weights", "gradients", "states", "activations", "logits",
-                     "libraries"},
+                     "placeholders", "libraries"},
                     memories, "GB")}};
   if (front.size() > 1)
     sections.push_back(
@@ -238,6 +240,7 @@ static void write_html(const Options &options, const SearchOptions &wanted,
       {least.states, "optimizer states"},
       {least.activations, "activations"},
       {least.logits, "logits"},
+      {least.placeholders, "placeholders of gradients"},
       {least.reserved, "what libraries take"}};
   const auto most = *std::max_element(std::begin(parts), std::end(parts));
   throw Error(options.model + " does not fit " +

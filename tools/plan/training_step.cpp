@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 #include <vector>
 
 using namespace baton;
@@ -344,6 +346,23 @@ static double in_flight(const Split &split, int64_t stage) {
   return double(kept) / double(split.chunks);
 }
 
+/// Of weights of a layer's products on a rank: those of each shape once.
+static double parameters_by_shape(const Decoder &decoder, const Split &split) {
+  const int64_t queries = decoder.heads * decoder.head_size / split.tensor;
+  const int64_t keys = std::max(decoder.kv_heads, split.tensor) *
+                       decoder.head_size / split.tensor;
+  const int64_t mlp = decoder.mlp / split.tensor;
+  const std::set<std::pair<int64_t, int64_t>> shapes = {
+      {queries + 2 * keys, decoder.hidden},
+      {decoder.hidden, queries},
+      {mlp * (decoder.gated ? 2 : 1), decoder.hidden},
+      {decoder.hidden, mlp}};
+  double parameters = 0;
+  for (const auto &[rows, columns] : shapes)
+    parameters += double(rows) * double(columns);
+  return parameters;
+}
+
 StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
                              const Split &split) {
   const double ranks = double(split.tensor);
@@ -405,11 +424,17 @@ StepMemory plan::step_memory(const Decoder &decoder, const Framework &framework,
                                         ? microbatches * layers * border + kept
                                         : microbatches * layers * kept);
     if (last)
-      // Logits in F32, and their gradient in 16 bits.
-      memory.logits = rows * double(decoder.vocabulary) / ranks * 6;
+      // Logits in F32, and their gradient in 16 bits; or that gradient while
+      // the head's is made.
+      memory.logits = rows * double(decoder.vocabulary) / ranks * 2 +
+                      std::max(rows * double(decoder.vocabulary) / ranks * 4,
+                               table * framework.placeholder_bytes);
+    memory.placeholders =
+        parameters_by_shape(decoder, split) * framework.placeholder_bytes;
     memory.reserved = framework.reserved;
     memory.total = memory.weights + memory.gradients + memory.states +
-                   memory.activations + memory.logits + memory.reserved;
+                   memory.activations + memory.logits + memory.placeholders +
+                   memory.reserved;
     if (memory.total > most.total)
       most = memory;
   }

@@ -44,6 +44,8 @@ struct StepTime {
 struct StepMemory {
   double total = 0;
   double weights = 0, gradients = 0, states = 0, activations = 0, logits = 0;
+  /// What a framework keeps for autograd in the place of gradients.
+  double placeholders = 0;
   double reserved = 0;
 };
 

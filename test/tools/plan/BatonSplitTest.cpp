@@ -2,13 +2,19 @@
 
 #include "tools/plan/baton_split.h"
 #include "tools/plan/byte_formula.h"
+#include "tools/plan/describe.h"
 
 #include "runtime/error.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace baton::plan {
 namespace {
@@ -123,6 +129,56 @@ TEST(BatonSplit, SaysWhatBinds) {
               std::string::npos)
         << error.what();
   }
+}
+
+// What DescribedOnce counts on.
+TEST(BatonSplit, OnlyPipelinesNameTheirMicrobatches) {
+  BatonSplit few, many;
+  few.data = many.data = 2;
+  few.microbatches = many.sequences = 2;
+  few.sequences = many.microbatches = 4;
+  EXPECT_EQ(few.compile_flags(), many.compile_flags());
+  EXPECT_NE(few.train_flags(), many.train_flags());
+  few.pipeline = many.pipeline = 2;
+  EXPECT_NE(few.compile_flags(), many.compile_flags());
+}
+
+TEST(BatonSplit, EqualProgramsAreDescribedOnce) {
+  std::atomic<int> described = 0;
+  DescribedOnce once([&](const Flags &flags) {
+    const int number = ++described;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (flags.empty())
+      throw Error("stopped");
+    return Described{std::nullopt,
+                     text_of(flags) + ", " + std::to_string(number)};
+  });
+  const Flags one = {{"--mesh", "tp=2"}}, other = {{"--mesh", "tp=4"}};
+  std::vector<std::future<Described>> asked;
+  for (int thread = 0; thread < 4; ++thread)
+    asked.push_back(std::async(std::launch::async, [&] { return once(one); }));
+  for (std::future<Described> &answer : asked)
+    EXPECT_EQ(answer.get().refusal, "--mesh=tp=2, 1");
+  EXPECT_EQ(once(other).refusal, "--mesh=tp=4, 2");
+  EXPECT_EQ(once(one).refusal, "--mesh=tp=2, 1");
+  // A failure is no answer.
+  EXPECT_THROW(once({}), Error);
+  EXPECT_THROW(once({}), Error);
+  EXPECT_EQ(described, 4);
+}
+
+TEST(BatonSplit, StepsOfMoreRowsAreRefused) {
+  Described some{Metadata{}, ""};
+  some.metadata->max_rows = 64;
+  limit_rows(some, 64);
+  EXPECT_TRUE(some.metadata);
+  limit_rows(some, 65);
+  EXPECT_FALSE(some.metadata);
+  EXPECT_EQ(some.refusal, "a step of such a program has 64 rows at most");
+  // Why there is no program is said first.
+  Described none{std::nullopt, "no"};
+  limit_rows(none, 65);
+  EXPECT_EQ(none.refusal, "no");
 }
 
 } // namespace

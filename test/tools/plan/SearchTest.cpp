@@ -239,5 +239,43 @@ TEST(PlanMemory, MoreStagesAndShardsTakeLess) {
   EXPECT_NEAR(7.5e9 * (4 + 12.0 / 64), 31.4e9, .05e9);
 }
 
+// Autograd's placeholders of gradients stay, one for each shape of a weight:
+// neither more layers nor more stages have more of them, and ranks that cut the
+// weights cut them. The head's is there with the gradient of the logits only.
+TEST(PlanMemory, PlaceholdersAreOneOfEachShape) {
+  const Framework kept = framework("megatron-core");
+  Framework none = kept;
+  none.placeholder_bytes = 0;
+  Split split;
+  split.global_batch = 8;
+  split.sequence = 512;
+  auto placeholders = [&](int64_t layers, int64_t tensor, int64_t stages) {
+    Split changed = split;
+    changed.tensor = tensor;
+    changed.pipeline = stages;
+    return step_memory(gpt_decoder(1024, 16, layers, 512), kept, changed)
+        .placeholders;
+  };
+  // qkv, output, up and down of a width of 1,024, in 16 bits.
+  const double one = 2.0 * 1024 * 1024 * (3 + 1 + 4 + 4);
+  EXPECT_EQ(placeholders(1, 1, 1), one);
+  EXPECT_EQ(placeholders(24, 1, 1), one);
+  EXPECT_EQ(placeholders(24, 1, 4), one);
+  EXPECT_EQ(placeholders(24, 2, 1), one / 2);
+  // A quarter of the MLP is as wide as the model: up and down are one shape.
+  EXPECT_EQ(placeholders(24, 4, 1), 2.0 * 1024 * 1024 * (.75 + .25 + 1));
+  // An MLP as wide as the model: its second weight is as attention's output.
+  Decoder narrow = gpt_decoder(1024, 16, 2, 512);
+  narrow.mlp = 1024;
+  EXPECT_EQ(step_memory(narrow, kept, split).placeholders,
+            2.0 * 1024 * 1024 * (3 + 1));
+  EXPECT_EQ(step_memory(narrow, none, split).placeholders, 0);
+  // The head: 100,000 words of 1,024 numbers outweigh 512 rows' logits.
+  const Decoder wordy = gpt_decoder(1024, 16, 2, 100000);
+  EXPECT_EQ(step_memory(wordy, none, split).logits, 6.0 * 512 * 100000);
+  EXPECT_EQ(step_memory(wordy, kept, split).logits,
+            2.0 * 512 * 100000 + 2.0 * 1024 * 100000);
+}
+
 } // namespace
 } // namespace baton::plan
