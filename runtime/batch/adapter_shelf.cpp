@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -22,8 +23,10 @@ uint64_t in_whole_panels(uint64_t elements) {
   return (elements + panel_lanes - 1) / panel_lanes * panel_lanes;
 }
 
-AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh) {
+AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh,
+                       uint32_t rank) {
   AdapterRoom room;
+  room.rank = rank;
   room.name = tensor.at("name");
   room.storage = tensor.at("storage");
   room.is_up = tensor.at("kind") == "up";
@@ -36,7 +39,7 @@ AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh) {
       tensor.contains("offset"))
     throw Error("the compiled program's room for adapters " +
                 quote_name(room.name) + " is malformed");
-  room.part = parse_part(room.name, parts.front(), mesh, 0);
+  room.part = parse_part(room.name, parts.front(), mesh, rank);
   room.type = *type;
   room.width = in_whole_panels(tensor.at("width").get<uint64_t>());
   room.layers = tensor.at("layers");
@@ -54,14 +57,23 @@ std::string file_of(const std::filesystem::path &folder) {
 
 } // namespace
 
-std::vector<AdapterRoom>
-parse_adapter_rooms(const nlohmann::json &description) {
+std::vector<AdapterRoom> parse_adapter_rooms(const nlohmann::json &description,
+                                             uint32_t rank) {
   std::vector<AdapterRoom> rooms;
   const Mesh mesh = Mesh::parse(description);
   if (auto batch = description.find("batch"); batch != description.end())
     for (const nlohmann::json &tensor : batch->at("tensors"))
       if (tensor.at("role") == "adapter")
-        rooms.push_back(parse_room(tensor, mesh));
+        rooms.push_back(parse_room(tensor, mesh, rank));
+  return rooms;
+}
+
+static std::shared_ptr<const std::vector<AdapterRoom>>
+rooms_of_all_ranks(const nlohmann::json &description) {
+  auto rooms = std::make_shared<std::vector<AdapterRoom>>();
+  for (uint32_t rank = 0; rank < Mesh::parse(description).ranks(); ++rank)
+    std::ranges::move(parse_adapter_rooms(description, rank),
+                      std::back_inserter(*rooms));
   return rooms;
 }
 
@@ -148,24 +160,25 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
   const Tensor &tensor = *stored.tensor;
   const ParameterPart &part = room.part;
   const uint64_t rank = config.rank, elements = room.width * padded;
-  PanelPart source{
-      .data = tensor.data,
-      .type = tensor.type,
-      .outputs = rank,
-      .stored_outputs = rank,
-      .transposed = tensor.is_flipped,
-      .blocks = {},
-      .cut = PanelCut{0, rank, 0, part.all_inputs(), part.all_inputs()}};
+  PanelPart source{.data = tensor.data,
+                   .type = tensor.type,
+                   .outputs = rank,
+                   .stored_outputs = rank,
+                   .transposed = tensor.is_flipped,
+                   .blocks = {},
+                   .cut = PanelCut{0, rank, part.own_inputs.begin,
+                                   part.own_inputs.count, part.all_inputs()}};
   if (room.is_up) {
     source.outputs = part.outputs();
     source.stored_outputs = part.stored_outputs();
     source.blocks = part.blocks;
-    source.cut = PanelCut{0, part.outputs(), 0, rank, rank};
+    source.cut =
+        PanelCut{part.own_outputs.begin, part.own_outputs.count, 0, rank, rank};
   }
   // The factor is rounded to before the type in which the program has it.
   const DataType type =
       room.type == DataType::F64 ? DataType::F64 : DataType::F32;
-  const uint64_t depth = room.is_up ? padded : part.all_inputs();
+  const uint64_t depth = room.is_up ? padded : part.room_inputs;
   std::vector<std::byte> panels(panel_count(source.outputs, false) *
                                 panel_lanes * depth * bytes_of(type));
   pack_panels({{source}, depth, false, type}, 0,
@@ -210,14 +223,14 @@ void ServedAdapter::write(const PackedAdapter &packed, uint32_t place,
     const uint64_t rank_bytes = room.width * bytes_of(room.type);
     const std::span<const std::byte> all(packed[i]);
     for (uint64_t layer = 0; layer < room.layers; ++layer)
-      writer(room.storage, layer * room.layer_bytes + place * rank_bytes,
+      writer(room.rank, room.storage,
+             layer * room.layer_bytes + place * rank_bytes,
              all.subspan(layer * rank_bytes * padded, rank_bytes * padded));
   }
 }
 
 AdapterShelf::AdapterShelf(const Metadata &metadata)
-    : rooms(std::make_shared<const std::vector<AdapterRoom>>(
-          parse_adapter_rooms(metadata.json))) {
+    : rooms(rooms_of_all_ranks(metadata.json)) {
   if (metadata.batch && metadata.batch->adapters)
     most = metadata.batch->adapters->most;
 }

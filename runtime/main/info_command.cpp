@@ -24,7 +24,7 @@ using Json = nlohmann::ordered_json;
 /// Room for adapters, in bytes.
 uint64_t adapter_bytes(const Metadata &metadata) {
   uint64_t bytes = 0;
-  for (const AdapterRoom &room : parse_adapter_rooms(metadata.json))
+  for (const AdapterRoom &room : parse_adapter_rooms(metadata.json, /*rank=*/0))
     bytes += room.layers * room.layer_bytes;
   return bytes;
 }
