@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -61,9 +62,13 @@ std::vector<AdapterRoom> parse_adapter_rooms(const nlohmann::json &description,
                                              uint32_t rank) {
   std::vector<AdapterRoom> rooms;
   const Mesh mesh = Mesh::parse(description);
+  std::optional<uint32_t> stage;
+  if (auto stages = description.find("stages"); stages != description.end())
+    stage = mesh.place(rank, {stages->at("axis").get<std::string>()}).index;
   if (auto batch = description.find("batch"); batch != description.end())
     for (const nlohmann::json &tensor : batch->at("tensors"))
-      if (tensor.at("role") == "adapter")
+      if (tensor.at("role") == "adapter" &&
+          (!stage || tensor.at("stage") == *stage))
         rooms.push_back(parse_room(tensor, mesh, rank));
   return rooms;
 }
