@@ -14,6 +14,7 @@
 #include <iterator>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace baton {
@@ -87,26 +88,42 @@ static uint64_t next_number() {
   return ++numbers;
 }
 
+/// Of a tensor of a pair, the module beside which that is.
+static std::string_view module_of(std::string_view tensor) {
+  return tensor.substr(0, tensor.rfind(".lora_"));
+}
+
+static uint64_t largest_rank(const Adapter &config, const Checkpoint &weights) {
+  if (config.rank_patterns.empty())
+    return config.rank;
+  uint64_t largest = 0;
+  for (const std::string &name : weights.names())
+    largest = std::max(largest, config.rank_of(module_of(name)));
+  return largest;
+}
+
 ServedAdapter::ServedAdapter(
     std::string name, const std::filesystem::path &folder,
     std::shared_ptr<const std::vector<AdapterRoom>> given, uint32_t most)
     : own_name(std::move(name)), path(folder), config(Adapter::read(folder)),
       weights(Checkpoint::open_file(folder, adapter_weights_name)),
       rooms(std::move(given)),
-      padded(static_cast<uint32_t>(in_whole_panels(
-          std::min<uint64_t>(config.rank, uint64_t(most) + 1)))),
+      padded(static_cast<uint32_t>(in_whole_panels(std::min<uint64_t>(
+          largest_rank(config, weights), uint64_t(most) + 1)))),
       own_number(next_number()) {
   if (config.decomposed)
     throw Error((folder / adapter_config_name).string() +
                 ": use_dora scales rows of the model's weights, which programs "
                 "with room for adapters do not; batonc merge " +
                 folder.string() + " -o OUT makes a model of it");
-  if (config.rank > most)
-    throw Error((folder / adapter_config_name).string() + ": r is " +
-                std::to_string(config.rank) + ", and the program takes up to " +
-                std::to_string(most) +
-                " ranks of an adapter; compile with --max-adapter-rank=" +
-                std::to_string(config.rank));
+  if (const uint64_t rank = largest_rank(config, weights); rank > most)
+    throw Error(
+        (folder / adapter_config_name).string() +
+        (config.rank_patterns.empty() ? ": r is " : ": the largest rank is ") +
+        std::to_string(rank) + ", and the program takes up to " +
+        std::to_string(most) +
+        " ranks of an adapter; compile with --max-adapter-rank=" +
+        std::to_string(rank));
   check_tensors();
 }
 
@@ -131,7 +148,7 @@ void ServedAdapter::check_tensors() const {
       const StoredTensor stored = weights.find(names);
       found.insert(stored.name);
       std::vector<uint64_t> shape = room.part.shape;
-      shape[room.is_up ? 1 : 0] = config.rank;
+      shape[room.is_up ? 1 : 0] = config.rank_of(module_of(stored.name));
       if (stored.tensor->shape != shape)
         throw Error(file + ": tensor " + quote_name(stored.name) +
                     " has shape " + shape_text(stored.tensor->shape) +
@@ -164,7 +181,8 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
   const StoredTensor stored = weights.find(room.part.names(layer));
   const Tensor &tensor = *stored.tensor;
   const ParameterPart &part = room.part;
-  const uint64_t rank = config.rank, elements = room.width * padded;
+  const std::string_view module = module_of(stored.name);
+  const uint64_t rank = config.rank_of(module), elements = room.width * padded;
   PanelPart source{.data = tensor.data,
                    .type = tensor.type,
                    .outputs = rank,
@@ -197,10 +215,11 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
         numbers[i] *= factor;
     };
     if (type == DataType::F64)
-      scale(reinterpret_cast<double *>(panels.data()), config.factor());
+      scale(reinterpret_cast<double *>(panels.data()),
+            config.factor_of(module));
     else
       scale(reinterpret_cast<float *>(panels.data()),
-            static_cast<float>(config.factor()));
+            static_cast<float>(config.factor_of(module)));
   }
   if (type == room.type)
     std::memcpy(destination, panels.data(), panels.size());

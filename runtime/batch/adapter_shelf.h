@@ -100,6 +100,8 @@ private:
   const Adapter config;
   const Checkpoint weights;
   const std::shared_ptr<const std::vector<AdapterRoom>> rooms;
+  /// Ranks of the largest pair, in whole panels; smaller ones have zeros behind
+  /// theirs.
   const uint32_t padded;
   const uint64_t own_number;
 };
