@@ -86,6 +86,10 @@ def test(arguments, scratch):
         ranks = math.prod(map(int, axes_of(mesh).values()))
         many = Program(arguments.batonc, arguments.folder, path("many"), "--dtype=f32", *BATCH, *ROOM,
                        f"--mesh={mesh}", *arguments.flags)
+        info = json.loads(run([many.path, "info", "--json"]).stdout)
+        whole = json.loads(run([one.path, "info", "--json"]).stdout)
+        expect(0 < info["batch"]["adapters"]["bytes"] < whole["batch"]["adapters"]["bytes"] + (mesh[:2] == "ep"),
+               f"{mesh}: {info['batch']['adapters']}, of one rank {whole['batch']['adapters']}")
         launcher = [*MPI, "-n", ranks] if shutil.which("mpirun") and not arguments.quick else []
         check_logits(one, many, adapters, tokens[:40], mesh, launcher, path)
         batch = Batch(many.path, arguments.folder, adapters, path)
