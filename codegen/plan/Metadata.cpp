@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <set>
 
 using nlohmann::json;
@@ -694,6 +695,32 @@ static json stageTensorsOf(Layouts layouts) {
   return result;
 }
 
+/// What a program of many sequences keeps: where ranks are stages, also the
+/// room for adapters of each, with the stage's number.
+static json batchTensorsOf(Layouts layouts) {
+  json result = persistentOf(layouts.front());
+  if (!ProgramOp(layouts.front().program)->hasAttr("event.stages"))
+    return result;
+  auto isRoom = [](const json &tensor) {
+    return tensor.at("role") == "adapter";
+  };
+  result.erase(std::remove_if(result.begin(), result.end(), isRoom),
+               result.end());
+  std::set<std::pair<json, std::string>> seen;
+  for (const baton::plan::ProgramLayout &layout : layouts) {
+    ProgramOp program = layout.program;
+    const json stage = toJson(program->getAttr("event.stage"));
+    for (json &tensor : persistentOf(layout)) {
+      if (!isRoom(tensor) ||
+          !seen.insert({stage, tensor.at("name").get<std::string>()}).second)
+        continue;
+      tensor["stage"] = stage;
+      result.push_back(std::move(tensor));
+    }
+  }
+  return result;
+}
+
 static json meshOf(MeshOp mesh) {
   json axes = json::array();
   for (auto [name, size] : llvm::zip_equal(mesh.getNames(), mesh.getSizes()))
@@ -781,7 +808,7 @@ json baton::plan::planMetadata(Layouts layouts) {
     result["training"] = std::move(training);
   if (mlir::Attribute batch = first->getAttr("event.batch")) {
     result["batch"] = toJson(batch);
-    result["batch"]["tensors"] = persistentOf(layouts.front());
+    result["batch"]["tensors"] = batchTensorsOf(layouts);
     if (json offloading = offloadingOf(layouts.front()); !offloading.is_null())
       result["offloading"] = std::move(offloading);
   }

@@ -82,5 +82,14 @@ ParameterOp model::makePairParameter(OpBuilder &builder, ParameterOp weight,
       builder.getArrayAttr(sources));
   if (name != "lora_A" && weight.getBlocks())
     made.setBlocksAttr(weight.getBlocksAttr());
+  // Of several ranks each has of A the inputs that it has of the weight, and of
+  // the rest the outputs.
+  SmallVector<Attribute> shards;
+  if (weight.getShards())
+    for (auto shard : weight.getShardsAttr().getAsRange<ShardAttr>())
+      if (shard.getDimension() == (name == "lora_A" ? 1 : 0))
+        shards.push_back(shard);
+  if (!shards.empty())
+    made.setShardsAttr(builder.getArrayAttr(shards));
   return made;
 }

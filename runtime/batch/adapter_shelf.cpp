@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 namespace baton {
@@ -22,8 +25,10 @@ uint64_t in_whole_panels(uint64_t elements) {
   return (elements + panel_lanes - 1) / panel_lanes * panel_lanes;
 }
 
-AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh) {
+AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh,
+                       uint32_t rank) {
   AdapterRoom room;
+  room.rank = rank;
   room.name = tensor.at("name");
   room.storage = tensor.at("storage");
   room.is_up = tensor.at("kind") == "up";
@@ -36,7 +41,7 @@ AdapterRoom parse_room(const nlohmann::json &tensor, const Mesh &mesh) {
       tensor.contains("offset"))
     throw Error("the compiled program's room for adapters " +
                 quote_name(room.name) + " is malformed");
-  room.part = parse_part(room.name, parts.front(), mesh, 0);
+  room.part = parse_part(room.name, parts.front(), mesh, rank);
   room.type = *type;
   room.width = in_whole_panels(tensor.at("width").get<uint64_t>());
   room.layers = tensor.at("layers");
@@ -54,14 +59,27 @@ std::string file_of(const std::filesystem::path &folder) {
 
 } // namespace
 
-std::vector<AdapterRoom>
-parse_adapter_rooms(const nlohmann::json &description) {
+std::vector<AdapterRoom> parse_adapter_rooms(const nlohmann::json &description,
+                                             uint32_t rank) {
   std::vector<AdapterRoom> rooms;
   const Mesh mesh = Mesh::parse(description);
+  std::optional<uint32_t> stage;
+  if (auto stages = description.find("stages"); stages != description.end())
+    stage = mesh.place(rank, {stages->at("axis").get<std::string>()}).index;
   if (auto batch = description.find("batch"); batch != description.end())
     for (const nlohmann::json &tensor : batch->at("tensors"))
-      if (tensor.at("role") == "adapter")
-        rooms.push_back(parse_room(tensor, mesh));
+      if (tensor.at("role") == "adapter" &&
+          (!stage || tensor.at("stage") == *stage))
+        rooms.push_back(parse_room(tensor, mesh, rank));
+  return rooms;
+}
+
+static std::shared_ptr<const std::vector<AdapterRoom>>
+rooms_of_all_ranks(const nlohmann::json &description) {
+  auto rooms = std::make_shared<std::vector<AdapterRoom>>();
+  for (uint32_t rank = 0; rank < Mesh::parse(description).ranks(); ++rank)
+    std::ranges::move(parse_adapter_rooms(description, rank),
+                      std::back_inserter(*rooms));
   return rooms;
 }
 
@@ -70,26 +88,42 @@ static uint64_t next_number() {
   return ++numbers;
 }
 
+/// Of a tensor of a pair, the module beside which that is.
+static std::string_view module_of(std::string_view tensor) {
+  return tensor.substr(0, tensor.rfind(".lora_"));
+}
+
+static uint64_t largest_rank(const Adapter &config, const Checkpoint &weights) {
+  if (config.rank_patterns.empty())
+    return config.rank;
+  uint64_t largest = 0;
+  for (const std::string &name : weights.names())
+    largest = std::max(largest, config.rank_of(module_of(name)));
+  return largest;
+}
+
 ServedAdapter::ServedAdapter(
     std::string name, const std::filesystem::path &folder,
     std::shared_ptr<const std::vector<AdapterRoom>> given, uint32_t most)
     : own_name(std::move(name)), path(folder), config(Adapter::read(folder)),
       weights(Checkpoint::open_file(folder, adapter_weights_name)),
       rooms(std::move(given)),
-      padded(static_cast<uint32_t>(in_whole_panels(
-          std::min<uint64_t>(config.rank, uint64_t(most) + 1)))),
+      padded(static_cast<uint32_t>(in_whole_panels(std::min<uint64_t>(
+          largest_rank(config, weights), uint64_t(most) + 1)))),
       own_number(next_number()) {
   if (config.decomposed)
     throw Error((folder / adapter_config_name).string() +
                 ": use_dora scales rows of the model's weights, which programs "
                 "with room for adapters do not; batonc merge " +
                 folder.string() + " -o OUT makes a model of it");
-  if (config.rank > most)
-    throw Error((folder / adapter_config_name).string() + ": r is " +
-                std::to_string(config.rank) + ", and the program takes up to " +
-                std::to_string(most) +
-                " ranks of an adapter; compile with --max-adapter-rank=" +
-                std::to_string(config.rank));
+  if (const uint64_t rank = largest_rank(config, weights); rank > most)
+    throw Error(
+        (folder / adapter_config_name).string() +
+        (config.rank_patterns.empty() ? ": r is " : ": the largest rank is ") +
+        std::to_string(rank) + ", and the program takes up to " +
+        std::to_string(most) +
+        " ranks of an adapter; compile with --max-adapter-rank=" +
+        std::to_string(rank));
   check_tensors();
 }
 
@@ -114,7 +148,7 @@ void ServedAdapter::check_tensors() const {
       const StoredTensor stored = weights.find(names);
       found.insert(stored.name);
       std::vector<uint64_t> shape = room.part.shape;
-      shape[room.is_up ? 1 : 0] = config.rank;
+      shape[room.is_up ? 1 : 0] = config.rank_of(module_of(stored.name));
       if (stored.tensor->shape != shape)
         throw Error(file + ": tensor " + quote_name(stored.name) +
                     " has shape " + shape_text(stored.tensor->shape) +
@@ -147,25 +181,27 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
   const StoredTensor stored = weights.find(room.part.names(layer));
   const Tensor &tensor = *stored.tensor;
   const ParameterPart &part = room.part;
-  const uint64_t rank = config.rank, elements = room.width * padded;
-  PanelPart source{
-      .data = tensor.data,
-      .type = tensor.type,
-      .outputs = rank,
-      .stored_outputs = rank,
-      .transposed = tensor.is_flipped,
-      .blocks = {},
-      .cut = PanelCut{0, rank, 0, part.all_inputs(), part.all_inputs()}};
+  const std::string_view module = module_of(stored.name);
+  const uint64_t rank = config.rank_of(module), elements = room.width * padded;
+  PanelPart source{.data = tensor.data,
+                   .type = tensor.type,
+                   .outputs = rank,
+                   .stored_outputs = rank,
+                   .transposed = tensor.is_flipped,
+                   .blocks = {},
+                   .cut = PanelCut{0, rank, part.own_inputs.begin,
+                                   part.own_inputs.count, part.all_inputs()}};
   if (room.is_up) {
     source.outputs = part.outputs();
     source.stored_outputs = part.stored_outputs();
     source.blocks = part.blocks;
-    source.cut = PanelCut{0, part.outputs(), 0, rank, rank};
+    source.cut =
+        PanelCut{part.own_outputs.begin, part.own_outputs.count, 0, rank, rank};
   }
   // The factor is rounded to before the type in which the program has it.
   const DataType type =
       room.type == DataType::F64 ? DataType::F64 : DataType::F32;
-  const uint64_t depth = room.is_up ? padded : part.all_inputs();
+  const uint64_t depth = room.is_up ? padded : part.room_inputs;
   std::vector<std::byte> panels(panel_count(source.outputs, false) *
                                 panel_lanes * depth * bytes_of(type));
   pack_panels({{source}, depth, false, type}, 0,
@@ -179,10 +215,11 @@ void ServedAdapter::pack_layer(const AdapterRoom &room, uint64_t layer,
         numbers[i] *= factor;
     };
     if (type == DataType::F64)
-      scale(reinterpret_cast<double *>(panels.data()), config.factor());
+      scale(reinterpret_cast<double *>(panels.data()),
+            config.factor_of(module));
     else
       scale(reinterpret_cast<float *>(panels.data()),
-            static_cast<float>(config.factor()));
+            static_cast<float>(config.factor_of(module)));
   }
   if (type == room.type)
     std::memcpy(destination, panels.data(), panels.size());
@@ -210,14 +247,14 @@ void ServedAdapter::write(const PackedAdapter &packed, uint32_t place,
     const uint64_t rank_bytes = room.width * bytes_of(room.type);
     const std::span<const std::byte> all(packed[i]);
     for (uint64_t layer = 0; layer < room.layers; ++layer)
-      writer(room.storage, layer * room.layer_bytes + place * rank_bytes,
+      writer(room.rank, room.storage,
+             layer * room.layer_bytes + place * rank_bytes,
              all.subspan(layer * rank_bytes * padded, rank_bytes * padded));
   }
 }
 
 AdapterShelf::AdapterShelf(const Metadata &metadata)
-    : rooms(std::make_shared<const std::vector<AdapterRoom>>(
-          parse_adapter_rooms(metadata.json))) {
+    : rooms(rooms_of_all_ranks(metadata.json)) {
   if (metadata.batch && metadata.batch->adapters)
     most = metadata.batch->adapters->most;
 }

@@ -32,6 +32,8 @@ namespace baton {
 /// panels as codegen/bodies/adapter.td has it.
 struct AdapterRoom {
   std::string name;
+  /// Whose memory it is, of a program of several ranks.
+  uint32_t rank;
   size_t storage;
   /// Of the second matrices, B; else of the first, A.
   bool is_up;
@@ -47,18 +49,20 @@ struct AdapterRoom {
   uint64_t layer_bytes;
 };
 
-/// Those of a program; none of one without adapters. Throws Error, of a program
-/// that is damaged.
-std::vector<AdapterRoom> parse_adapter_rooms(const nlohmann::json &description);
+/// Those of one of the program's ranks; none of a program without adapters.
+/// Throws Error, of a program that is damaged.
+std::vector<AdapterRoom> parse_adapter_rooms(const nlohmann::json &description,
+                                             uint32_t rank);
 
 /// An adapter's matrices as its rooms have them: of each room those of its
 /// layers, one behind the other.
 using PackedAdapter = std::vector<std::vector<std::byte>>;
 
-/// Puts bytes into a storage of the program, so many bytes behind its start,
-/// while no task uses them.
-using StorageWriter = std::function<void(size_t storage, uint64_t offset,
-                                         std::span<const std::byte> bytes)>;
+/// Puts bytes into a storage of one of the program's ranks, so many bytes
+/// behind its start, before its next step, while no task uses them.
+using StorageWriter =
+    std::function<void(uint32_t rank, size_t storage, uint64_t offset,
+                       std::span<const std::byte> bytes)>;
 
 class ServedAdapter {
 public:
@@ -96,6 +100,8 @@ private:
   const Adapter config;
   const Checkpoint weights;
   const std::shared_ptr<const std::vector<AdapterRoom>> rooms;
+  /// Ranks of the largest pair, in whole panels; smaller ones have zeros behind
+  /// theirs.
   const uint32_t padded;
   const uint64_t own_number;
 };

@@ -90,6 +90,17 @@ public:
   virtual void write_storage(size_t storage, const void *data, uint64_t bytes,
                              uint64_t offset = 0) {}
   virtual void read_storage(size_t storage, void *data, uint64_t bytes) {}
+  /// Copies to a storage of one of the ranks, on the host or on a device,
+  /// before that rank's next step, and while none of its tasks uses what is
+  /// copied. Called between two steps by who makes them, or before a run.
+  virtual void write_of_rank(uint32_t rank, size_t storage, uint64_t offset,
+                             std::span<const std::byte> bytes) {
+    if (void *const *own = storages())
+      std::memcpy(static_cast<std::byte *>(own[storage]) + offset, bytes.data(),
+                  bytes.size());
+    else
+      write_storage(storage, bytes.data(), bytes.size(), offset);
+  }
   /// The same of much: says how far it is, with growing `done`.
   virtual void write_storages(
       std::span<const StorageCopy> copies,
@@ -173,18 +184,13 @@ private:
   bool stopped = false;
 };
 
-/// What copies to storages of the execution, which outlives it, on the host or
-/// on a device.
-inline std::function<void(size_t storage, uint64_t offset,
+/// What copies to storages of the execution's ranks, which outlives it.
+inline std::function<void(uint32_t rank, size_t storage, uint64_t offset,
                           std::span<const std::byte> bytes)>
 storage_writer(Execution &execution) {
-  return [&execution](size_t storage, uint64_t offset,
+  return [&execution](uint32_t rank, size_t storage, uint64_t offset,
                       std::span<const std::byte> bytes) {
-    if (void *const *storages = execution.storages())
-      std::memcpy(static_cast<std::byte *>(storages[storage]) + offset,
-                  bytes.data(), bytes.size());
-    else
-      execution.write_storage(storage, bytes.data(), bytes.size(), offset);
+    execution.write_of_rank(rank, storage, offset, bytes);
   };
 }
 

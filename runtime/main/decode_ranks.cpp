@@ -12,13 +12,16 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace baton {
 
@@ -34,16 +37,36 @@ struct StepData {
   size_t line = 0, panels = 0;
 };
 
+/// What goes into the memory of a rank other than the leader, before a step.
+struct RankWrite {
+  uint32_t rank;
+  uint64_t storage, offset;
+  std::vector<std::byte> bytes;
+};
+using RankWrites = std::vector<RankWrite>;
+
 /// The steps that one driver decides about, for all ranks.
 class Steps {
 public:
   virtual ~Steps() = default;
-  /// Of the rank with the logits: the next one, and what it reads.
-  virtual void publish(const BatonStep &next, const StepData &data) = 0;
+  /// Of the rank with the logits: the next one, what it reads, and what ranks
+  /// copy to their memory before it.
+  virtual void publish(const BatonStep &next, const StepData &data,
+                       RankWrites writes) = 0;
   /// Of the others: waits for the step with this number, counting from 1, and
-  /// takes over what it reads.
-  virtual BatonStep take(uint64_t number, const StepData &data) = 0;
+  /// takes over what it reads, and what is for the rank of the execution.
+  virtual BatonStep take(uint64_t number, const StepData &data, uint32_t rank,
+                         Execution &execution) = 0;
 };
+
+/// Arrays that have a number for each row of a step.
+std::vector<int32_t *> rows_of(const BatchInputs &inputs) {
+  std::vector<int32_t *> rows = {inputs.tokens, inputs.positions,
+                                 inputs.sequences, inputs.slots};
+  if (inputs.adapter_places)
+    rows.insert(rows.end(), {inputs.adapter_places, inputs.adapter_counts});
+  return rows;
+}
 
 /// Calls `visit` with each array that a step's rows read: theirs, and of their
 /// sequences the pages up to them. What it writes to one array, where it does,
@@ -52,8 +75,7 @@ void visit_inputs(
     const BatonStep &step, const StepData &data,
     const std::function<void(std::span<int32_t> numbers)> &visit) {
   const BatchInputs &inputs = *data.inputs;
-  for (int32_t *numbers :
-       {inputs.tokens, inputs.positions, inputs.sequences, inputs.slots})
+  for (int32_t *numbers : rows_of(inputs))
     visit({numbers, step.rows});
   for (uint32_t row = 0; row < step.rows; ++row) {
     // Of rows behind one another in a sequence the last one sees most.
@@ -73,18 +95,24 @@ void append_numbers(std::string &text, std::span<const int32_t> numbers) {
 /// Of ranks that are threads.
 class LocalSteps : public Steps {
 public:
-  void publish(const BatonStep &next, const StepData &data) override {
+  void publish(const BatonStep &next, const StepData &data,
+               RankWrites writes) override {
     std::lock_guard lock(mutex);
     step = next;
     published = data;
+    written = std::move(writes);
     ++count;
     changed.notify_all();
   }
 
-  BatonStep take(uint64_t number, const StepData &data) override {
+  BatonStep take(uint64_t number, const StepData &data, uint32_t rank,
+                 Execution &execution) override {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return count >= number; });
     // Nobody goes on to the next one without this rank.
+    for (const RankWrite &write : written)
+      if (write.rank == rank)
+        execution.write_of_rank(rank, write.storage, write.offset, write.bytes);
     if (data.inputs)
       copy_inputs(data);
     else
@@ -97,9 +125,7 @@ private:
   void copy_inputs(const StepData &data) const {
     const int32_t *const from_pages = published.inputs->pages;
     const int32_t *const to_pages = data.inputs->pages;
-    std::vector<const int32_t *> rows = {
-        published.inputs->tokens, published.inputs->positions,
-        published.inputs->sequences, published.inputs->slots};
+    const std::vector<int32_t *> rows = rows_of(*published.inputs);
     size_t number = 0;
     visit_inputs(step, data, [&](std::span<int32_t> numbers) {
       std::copy_n(number < rows.size()
@@ -114,6 +140,7 @@ private:
   std::condition_variable changed;
   BatonStep step = {};
   StepData published;
+  RankWrites written;
   uint64_t count = 0;
 };
 
@@ -123,7 +150,8 @@ public:
   SharedSteps(Communicator &communicator, uint32_t leader)
       : communicator(communicator), leader(leader) {}
 
-  void publish(const BatonStep &next, const StepData &data) override {
+  void publish(const BatonStep &next, const StepData &data,
+               RankWrites writes) override {
     std::string text(reinterpret_cast<const char *>(&next), sizeof(next));
     if (data.inputs)
       visit_inputs(next, data, [&](std::span<int32_t> numbers) {
@@ -131,10 +159,18 @@ public:
       });
     else
       append_numbers(text, data.tokens.subspan(next.past, next.rows));
+    for (const RankWrite &write : writes) {
+      const WriteBegin begin = {write.rank, write.storage, write.offset,
+                                write.bytes.size()};
+      text.append(reinterpret_cast<const char *>(&begin), sizeof(begin));
+      text.append(reinterpret_cast<const char *>(write.bytes.data()),
+                  write.bytes.size());
+    }
     communicator.share(text, kWhat);
   }
 
-  BatonStep take(uint64_t, const StepData &data) override {
+  BatonStep take(uint64_t, const StepData &data, uint32_t rank,
+                 Execution &execution) override {
     const std::string text = communicator.share("", kWhat).at(leader);
     std::string_view rest = text;
     auto read = [&](void *to, size_t bytes) {
@@ -154,27 +190,52 @@ public:
         fail();
       read(data.tokens.data() + step.past, step.rows * sizeof(int32_t));
     }
-    if (!rest.empty())
-      fail();
+    while (!rest.empty()) {
+      WriteBegin begin;
+      read(&begin, sizeof(begin));
+      if (rest.size() < begin.bytes)
+        fail();
+      if (begin.rank == rank)
+        execution.write_of_rank(
+            rank, begin.storage, begin.offset,
+            std::as_bytes(std::span(rest.data(), size_t(begin.bytes))));
+      rest.remove_prefix(begin.bytes);
+    }
     return step;
   }
 
-  /// Of the rank with the logits: a run of such steps begins, or none does any
-  /// more.
-  void begin_run(bool has_inputs) {
-    communicator.share(has_inputs ? "of many" : "of one", kRun);
+  /// What a run is like.
+  struct Run {
+    /// Whether its steps are of a driver that provides inputs.
+    bool has_inputs;
+    /// See Execution::adapter_ranks.
+    uint32_t adapter_ranks;
+  };
+  /// Of the rank with the logits: a run begins, or none does any more.
+  void begin_run(const Run &run) {
+    communicator.share((run.has_inputs ? "of many " : "of one ") +
+                           std::to_string(run.adapter_ranks),
+                       kRun);
   }
   void end_runs() { communicator.share("", kRun); }
-  /// Of the others: whether its steps are of a driver that provides inputs, or
-  /// nothing behind the last run.
-  std::optional<bool> next_run() {
+  /// Of the others: nothing behind the last run.
+  std::optional<Run> next_run() {
     const std::string text =
         communicator.share("", kRun, {}, Communicator::Patience::Endless)
             .at(leader);
-    return text.empty() ? std::nullopt : std::optional(text == "of many");
+    if (text.empty())
+      return std::nullopt;
+    return Run{text.starts_with("of many "),
+               static_cast<uint32_t>(
+                   std::stoul(text.substr(text.find_last_of(' ') + 1)))};
   }
 
 private:
+  /// Before the bytes of a RankWrite.
+  struct WriteBegin {
+    uint64_t rank, storage, offset, bytes;
+  };
+
   static constexpr const char *kWhat = "the begin of a step",
                               *kRun = "the begin of a run";
 
@@ -191,15 +252,17 @@ private:
 /// others.
 class Leader : public StepDriver {
 public:
+  /// The driver may leave something in `writes` when it makes a step.
   Leader(StepDriver &driver, Steps &steps, Communicator &communicator,
-         const std::atomic<bool> &stop, const StepData &data = {})
+         const std::atomic<bool> &stop, RankWrites &writes,
+         const StepData &data)
       : driver(driver), steps(steps), communicator(communicator), stop(stop),
-        data(data) {}
+        writes(writes), data(data) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
     data.tokens = tokens;
     BatonStep step = driver.begin(tokens);
-    steps.publish(step, data);
+    steps.publish(step, data, std::exchange(writes, {}));
     communicator.set_step(1);
     return step;
   }
@@ -212,10 +275,10 @@ public:
       if (!stop.load(std::memory_order_relaxed))
         step = driver.advance(current, logits);
     } catch (...) {
-      steps.publish({}, data);
+      steps.publish({}, data, std::exchange(writes, {}));
       throw;
     }
-    steps.publish(step, data);
+    steps.publish(step, data, std::exchange(writes, {}));
     communicator.set_step(communicator.step() + 1);
     return step;
   }
@@ -240,14 +303,17 @@ private:
   Steps &steps;
   Communicator &communicator;
   const std::atomic<bool> &stop;
+  RankWrites &writes;
   StepData data;
   std::exception_ptr failure;
 };
 
 class Follower : public StepDriver {
 public:
-  Follower(Steps &steps, Communicator &communicator, const StepData &data = {})
-      : steps(steps), communicator(communicator), data(data) {}
+  Follower(Steps &steps, Communicator &communicator, Execution &execution,
+           const StepData &data)
+      : steps(steps), communicator(communicator), execution(execution),
+        data(data) {}
 
   BatonStep begin(std::span<int32_t> tokens) override {
     data.tokens = tokens;
@@ -264,13 +330,14 @@ public:
 
 private:
   BatonStep next() {
-    BatonStep step = steps.take(++number, data);
+    BatonStep step = steps.take(++number, data, communicator.rank(), execution);
     communicator.set_step(number);
     return step;
   }
 
   Steps &steps;
   Communicator &communicator;
+  Execution &execution;
   StepData data;
   uint64_t number = 0;
 };
@@ -324,6 +391,13 @@ public:
   void *const *storages() const override {
     return ranks[with_logits]->storages();
   }
+  void write_of_rank(uint32_t rank, size_t storage, uint64_t offset,
+                     std::span<const std::byte> bytes) override {
+    if (rank == with_logits)
+      ranks[rank]->write_of_rank(rank, storage, offset, bytes);
+    else
+      writes.push_back({rank, storage, offset, {bytes.begin(), bytes.end()}});
+  }
 
   void start(StepDriver &driver, bool observed) override {
     steps = std::make_unique<LocalSteps>();
@@ -331,14 +405,16 @@ public:
       return data_of(*ranks[rank], metadata, driver.provides_inputs());
     };
     leader = std::make_unique<Leader>(driver, *steps, world.rank(with_logits),
-                                      stop, data(with_logits));
+                                      stop, writes, data(with_logits));
     followers.clear();
+    for (const auto &rank : ranks)
+      rank->adapter_ranks = adapter_ranks;
     ranks[with_logits]->record(recorder);
     ranks[with_logits]->start(*leader, observed);
     for (uint32_t rank = 0; rank < ranks.size(); ++rank)
       if (rank != with_logits)
-        ranks[rank]->start(*followers.emplace_back(
-            std::make_unique<Follower>(*steps, world.rank(rank), data(rank))));
+        ranks[rank]->start(*followers.emplace_back(std::make_unique<Follower>(
+            *steps, world.rank(rank), *ranks[rank], data(rank))));
   }
 
   void wait() override {
@@ -354,6 +430,8 @@ private:
   const uint32_t with_logits;
   std::vector<std::unique_ptr<Execution>> ranks;
   std::unique_ptr<Steps> steps;
+  /// For the next step.
+  RankWrites writes;
   std::unique_ptr<Leader> leader;
   std::vector<std::unique_ptr<Follower>> followers;
 };
@@ -380,11 +458,19 @@ public:
 
   unsigned workers() const override { return rank->workers(); }
   void *const *storages() const override { return rank->storages(); }
+  void write_of_rank(uint32_t of, size_t storage, uint64_t offset,
+                     std::span<const std::byte> bytes) override {
+    if (of == communicator.rank())
+      rank->write_of_rank(of, storage, offset, bytes);
+    else
+      writes.push_back({of, storage, offset, {bytes.begin(), bytes.end()}});
+  }
 
   void start(StepDriver &driver, bool observed) override {
-    steps.begin_run(driver.provides_inputs());
+    steps.begin_run({driver.provides_inputs(), adapter_ranks});
+    rank->adapter_ranks = adapter_ranks;
     leader = std::make_unique<Leader>(
-        driver, steps, communicator, stop,
+        driver, steps, communicator, stop, writes,
         data_of(*rank, metadata, driver.provides_inputs()));
     rank->record(recorder);
     rank->start(*leader, observed);
@@ -394,6 +480,8 @@ public:
 private:
   SharedSteps steps;
   Communicator &communicator;
+  /// For the next step.
+  RankWrites writes;
   std::unique_ptr<Leader> leader;
   std::unique_ptr<Execution> rank;
 };
@@ -421,9 +509,10 @@ void follow(const Metadata &metadata, const DecodeRanks &ranks,
   // The one that speaks ends all when there is a signal.
   std::atomic<bool> interrupted = false;
   Interruptible interruptible(interrupted);
-  while (std::optional<bool> has_inputs = steps.next_run()) {
-    Follower follower(steps, communicator,
-                      data_of(*execution, metadata, *has_inputs));
+  while (std::optional<SharedSteps::Run> next = steps.next_run()) {
+    execution->adapter_ranks = next->adapter_ranks;
+    Follower follower(steps, communicator, *execution,
+                      data_of(*execution, metadata, next->has_inputs));
     execution->run(follower);
   }
 }

@@ -21,11 +21,29 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Room for adapters, in bytes.
-uint64_t adapter_bytes(const Metadata &metadata) {
+/// Room for adapters of a rank, of one in this stage where ranks are stages, in
+/// bytes.
+uint64_t adapter_bytes(const Metadata &metadata, uint32_t stage) {
+  uint32_t rank = 0;
+  if (auto stages = metadata.json.find("stages");
+      stages != metadata.json.end()) {
+    const Mesh mesh = Mesh::parse(metadata.json);
+    const std::vector<std::string> axis = {stages->at("axis")};
+    while (rank + 1 < mesh.ranks() && mesh.place(rank, axis).index != stage)
+      ++rank;
+  }
   uint64_t bytes = 0;
-  for (const AdapterRoom &room : parse_adapter_rooms(metadata.json))
+  for (const AdapterRoom &room : parse_adapter_rooms(metadata.json, rank))
     bytes += room.layers * room.layer_bytes;
+  return bytes;
+}
+
+/// The same of each stage, or of all there is.
+std::vector<uint64_t> adapter_bytes_of(const Metadata &metadata,
+                                       size_t stages) {
+  std::vector<uint64_t> bytes;
+  for (uint32_t stage = 0; stage < stages; ++stage)
+    bytes.push_back(adapter_bytes(metadata, stage));
   return bytes;
 }
 
@@ -182,16 +200,25 @@ std::string messages_text(const Json &messages) {
 }
 
 /// What the stages of a program that decodes need, by their places.
-std::string stages_text(const std::vector<MemoryNeeds> &stages) {
-  Table table({1, 2, 3, 4});
-  table.add(
-      {"stage", "weights", "keys and values", "activations", "for exchanges"});
+std::string stages_text(const std::vector<MemoryNeeds> &stages,
+                        const std::vector<uint64_t> &adapters) {
+  Table table({1, 2, 3, 4, 5});
+  const bool adapts =
+      std::ranges::any_of(adapters, [](uint64_t bytes) { return bytes != 0; });
+  auto add = [&](std::vector<std::string> row) {
+    // No stage has room for any.
+    if (!adapts)
+      row.pop_back();
+    table.add(std::move(row));
+  };
+  add({"stage", "weights", "keys and values", "activations", "for exchanges",
+       "adapters"});
   for (size_t place = 0; place < stages.size(); ++place) {
     const MemoryNeeds &needs = stages[place];
-    table.add({std::to_string(place), bytes_text(double(needs.weights)),
-               bytes_text(double(needs.kv)),
-               bytes_text(double(needs.activations)),
-               bytes_text(double(needs.persistent))});
+    add({std::to_string(place), bytes_text(double(needs.weights)),
+         bytes_text(double(needs.kv)), bytes_text(double(needs.activations)),
+         bytes_text(double(needs.persistent - adapters[place])),
+         bytes_text(double(adapters[place]))});
   }
   return table.text(2);
 }
@@ -356,8 +383,10 @@ void print_text(const Metadata &metadata) {
                 bytes_text(double(metadata.trains() ? uses["activations"]
                                                     : needs.activations)),
                 ""});
-  const uint64_t adapters = adapter_bytes(metadata);
-  if (adapters)
+  const std::vector<uint64_t> stage_adapters =
+      adapter_bytes_of(metadata, stages.size());
+  const uint64_t adapters = stage_adapters.front();
+  if (adapters && stages.size() == 1)
     memory.add({"adapters", bytes_text(double(adapters)),
                 "of " + std::to_string(metadata.batch->adapters->ranks) +
                     " ranks together, each of up to " +
@@ -368,7 +397,7 @@ void print_text(const Metadata &metadata) {
   memory.add({"scratch", bytes_text(double(needs.scratch)), "for each worker"});
   text += "memory\n";
   if (stages.size() > 1)
-    text += stages_text(stages);
+    text += stages_text(stages, stage_adapters);
   text += memory.text(2);
   if (Json collectives = member(metadata, "collectives");
       !collectives.is_null() && !collectives.empty())
@@ -408,12 +437,15 @@ void print_json(const Metadata &metadata) {
     result["batch"] = {{"max_sequences", metadata.batch->max_sequences},
                        {"page_positions", page_positions},
                        {"page_bytes", metadata.batch->page_bytes}};
+  // Of the stage that has most, where ranks are stages.
+  const uint64_t most_adapter_bytes =
+      std::ranges::max(adapter_bytes_of(metadata, stages.size()));
   if (metadata.batch && metadata.batch->adapters)
     result["batch"]["adapters"] = {
         {"ranks", metadata.batch->adapters->ranks},
         {"most", metadata.batch->adapters->most},
         {"targets", metadata.json.at("batch").at("adapters").at("targets")},
-        {"bytes", adapter_bytes(metadata)}};
+        {"bytes", most_adapter_bytes}};
   result["phases"] = std::move(phases);
   result["events"] = member(metadata, "events");
   if (stages.size() == 1)

@@ -4,10 +4,13 @@
 
 #include "runtime/error.h"
 #include "runtime/weights/json_file.h"
+#include "runtime/weights/message.h"
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <set>
+#include <utility>
 
 namespace baton {
 
@@ -26,6 +29,33 @@ std::optional<Adapter> Adapter::parse(const nlohmann::json &description) {
   return adapter;
 }
 
+/// The patterns of a key, in the order of the file, as which PEFT tries them.
+static std::vector<ModulePattern>
+read_patterns(const std::filesystem::path &path, const char *key) {
+  std::ifstream stream(path, std::ios::binary);
+  const auto json = nlohmann::ordered_json::parse(stream);
+  std::vector<ModulePattern> patterns;
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null())
+    return patterns;
+  auto fail = [&](const std::string &what) {
+    throw Error(path.string() + ": " + key + what);
+  };
+  if (!found->is_object())
+    fail(" is no object");
+  for (const auto &[name, value] : found->items()) {
+    if (!value.is_number())
+      fail(": " + quote_name(name) + " has no number");
+    try {
+      patterns.push_back(
+          {std::regex("(?:.*\\.)?(?:" + name + ")"), value.get<double>()});
+    } catch (const std::regex_error &) {
+      fail(": " + quote_name(name) + " is no regular expression");
+    }
+  }
+  return patterns;
+}
+
 Adapter Adapter::read(const std::filesystem::path &folder) {
   const std::filesystem::path path = folder / adapter_config_name;
   const nlohmann::json json = read_json(path);
@@ -41,11 +71,6 @@ Adapter Adapter::read(const std::filesystem::path &folder) {
   auto at = [&](const char *key) { return json.value(key, nlohmann::json()); };
   if (at("peft_type") != "LORA")
     fail("peft_type has to be \"LORA\"");
-  // Modules with a factor of their own.
-  for (const char *key : {"rank_pattern", "alpha_pattern"})
-    if (const nlohmann::json pattern = at(key);
-        !pattern.is_null() && pattern != nlohmann::json::object())
-      fail(std::string(key) + " is not built yet");
   const nlohmann::json rank = at("r"), alpha = at("lora_alpha"),
                        targets = at("target_modules"),
                        base = at("base_model_name_or_path");
@@ -64,11 +89,40 @@ Adapter Adapter::read(const std::filesystem::path &folder) {
   adapter.targets = targets.get<std::vector<std::string>>();
   if (base.is_string())
     adapter.base = base;
+  adapter.rank_patterns = read_patterns(path, "rank_pattern");
+  adapter.alpha_patterns = read_patterns(path, "alpha_pattern");
+  for (const ModulePattern &pattern : adapter.rank_patterns)
+    expect("a number of rank_pattern",
+           pattern.value >= 1 && pattern.value <= 1e9 &&
+               pattern.value == std::floor(pattern.value),
+           "rank");
   return adapter;
 }
 
 double Adapter::factor() const {
   return alpha / (stabilized ? std::sqrt(double(rank)) : double(rank));
+}
+
+static double find_in(const std::vector<ModulePattern> &patterns,
+                      std::string_view module, double usual) {
+  if (module.starts_with(adapter_prefix))
+    module.remove_prefix(adapter_prefix.size());
+  for (const ModulePattern &pattern : patterns)
+    if (std::regex_match(module.begin(), module.end(), pattern.expression))
+      return pattern.value;
+  return usual;
+}
+
+uint64_t Adapter::rank_of(std::string_view module) const {
+  return static_cast<uint64_t>(find_in(rank_patterns, module, double(rank)));
+}
+
+double Adapter::factor_of(std::string_view module) const {
+  Adapter own;
+  own.rank = rank_of(module);
+  own.alpha = find_in(alpha_patterns, module, alpha);
+  own.stabilized = stabilized;
+  return own.factor();
 }
 
 std::string Adapter::config() const {
@@ -103,6 +157,11 @@ void Adapter::expect(const Adapter &other,
       joined += (joined.empty() ? "" : ", ") + name;
     return joined;
   };
+  for (auto [key, patterns] :
+       {std::pair("rank_pattern", &other.rank_patterns),
+        std::pair("alpha_pattern", &other.alpha_patterns)})
+    if (!patterns->empty())
+      fail(key, "there", "one rank and one alpha of all pairs");
   if (other.rank != rank)
     fail("r", std::to_string(other.rank), std::to_string(rank));
   if (other.factor() != factor())

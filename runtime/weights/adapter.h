@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,13 @@ inline constexpr std::string_view adapter_weights_name =
 /// What PEFT puts before the names of a model's modules.
 inline constexpr std::string_view adapter_prefix = "base_model.model.";
 
+/// A key of PEFT's rank_pattern or alpha_pattern, and its number.
+struct ModulePattern {
+  /// All of a module's name, or what is behind a point of it.
+  std::regex expression;
+  double value;
+};
+
 /// Low-rank pairs beside a model's linears: what a program was compiled for, or
 /// what a folder has.
 struct Adapter {
@@ -37,6 +45,9 @@ struct Adapter {
   bool decomposed = false;
   /// Last parts of the names of modules that have a pair.
   std::vector<std::string> targets;
+  /// Modules whose pair has another rank, or another alpha: the first pattern
+  /// that matches counts.
+  std::vector<ModulePattern> rank_patterns, alpha_patterns;
   /// The model that it was trained beside, as its folder says; empty for none.
   std::string base;
 
@@ -48,6 +59,10 @@ struct Adapter {
 
   /// By which the product of a pair counts.
   double factor() const;
+  /// The same, and the rank, of the pair beside a module: the name of a tensor
+  /// up to what it is called behind the module.
+  double factor_of(std::string_view module) const;
+  uint64_t rank_of(std::string_view module) const;
   /// The text of adapter_config.json, as PEFT reads it.
   std::string config() const;
   /// Throws Error, naming the folder, where `other` has other pairs.

@@ -2,7 +2,8 @@
 
 Folders as PEFT writes them, of random pairs of several ranks beside some linears, are loaded
 into a program of --max-adapters. Logits of a text with one are those of the checkpoint that
-`batonc merge` makes of it, and texts without one have the bits of the program without. Requests
+`batonc merge` makes of it, ranks and alphas by PEFT's patterns are what one rank and alpha would
+make with other numbers, and texts without one have the bits of the program without. Requests
 with different adapters, with none, and of one beginning have in one run the tokens and
 log-probabilities that each has when it is alone; so they do where there is room for fewer
 adapters than they name, with other workers, few pages, no cache of prefixes, no guesses, and in
@@ -16,6 +17,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import struct
 
@@ -125,6 +127,54 @@ def check_merged(arguments, program, base, adapters, tokens, path):
            "without an adapter: other logits than those of the program that takes none")
 
 
+def check_patterns(arguments, program, template, tokens, generator, path):
+    """Pairs of other ranks and alphas, as PEFT's patterns say, are those of one rank and alpha with zeros and
+    other numbers; a merged model has them, too."""
+    rank, alpha = 6, 10
+    first = next(name for name in template if ".1." in name).split(".lora_")[0].removeprefix("base_model.model.")
+    last = first.rsplit(".", 1)[1]
+    patterns = {"rank_pattern": {first: 2, last: 21, "layers.0..*": 3}, "alpha_pattern": {".*_proj": 7, last: 1000}}
+
+    def number_of(key, module, usual):
+        return next((value for pattern, value in patterns[key].items() if re.match(rf"(.*\.)?({pattern})$", module)), usual)
+
+    patterned, plain, ranks = {}, {}, set()
+    for name, (_, shape, _) in template.items():
+        module = name.split(".lora_")[0].removeprefix("base_model.model.")
+        own = number_of("rank_pattern", module, rank)
+        ranks.add(own)
+        if ".lora_A." in name:
+            values = [generator.gauss(0, 1 / math.sqrt(shape[1])) for _ in range(own * shape[1])]
+            patterned[name] = ([own, shape[1]], values)
+            plain[name] = ([24, shape[1]], values + [0.0] * ((24 - own) * shape[1]))
+        else:
+            values = [generator.gauss(0, 0.15) for _ in range(shape[0] * own)]
+            patterned[name] = ([shape[0], own], values)
+            factor = number_of("alpha_pattern", module, alpha) / math.sqrt(own)
+            plain[name] = ([shape[0], 24], [number for row in range(shape[0]) for number in
+                                            [factor * value for value in values[own * row:own * (row + 1)]] +
+                                            [0.0] * (24 - own)])
+    expect(len(ranks) >= 3, f"ranks {ranks} alone")
+    folders = [write_adapter(path("patterned"), patterned, r=rank, lora_alpha=alpha, use_rslora=True,
+                             target_modules=["x"], **patterns),
+               write_adapter(path("unpatterned"), plain, r=24, lora_alpha=24, target_modules=["x"])]
+    merged = []
+    for folder in folders:
+        run([arguments.batonc, "merge", folder, "--model", arguments.folder, "-o", f"{folder}-merged", "--quiet"])
+        merged.append(read_tensors(os.path.join(f"{folder}-merged", "model.safetensors")))
+    for name, (_, _, values) in merged[0].items():
+        size = max(map(abs, values))
+        expect(all(abs(a - b) < 1e-6 * size for a, b in zip(values, merged[1][name][2], strict=True)),
+               f"patterns: {name} is merged otherwise")
+    found, expected, none = (rows_of(program.logits(tokens, path("patterns.npy"), *flags))
+                             for flags in (*(["--adapter", folder] for folder in folders), []))
+    size = max(abs(value) for row in expected for value in row)
+    difference = lambda rows, others: max(abs(a - b) for row, other in zip(rows, others, strict=True)
+                                          for a, b in zip(row, other, strict=True)) / size
+    expect(difference(found, expected) < 2e-6 < 1e-2 < difference(found, none),
+           f"patterns: logits are off by {difference(found, expected):.1e}, and change by {difference(found, none):.1e}")
+
+
 def check_refusals(arguments, program, base, adapters, template, path):
     weights = ["--weights", arguments.folder, "--quiet"]
     generate = [program.path, "generate", *weights, "--tokens", "1", "--max-new-tokens", 1]
@@ -155,6 +205,17 @@ def check_refusals(arguments, program, base, adapters, template, path):
               {a_name: ([shape[0], shape[1] + 1], [0.0] * shape[0] * (shape[1] + 1))}))])
     fails("takes up to 48 ranks", [*generate, "--adapter", edited("high", lambda tensors: None, r=1000)])
     fails("use_dora scales rows of the model's weights", [*generate, "--adapter", edited("dora", lambda tensors: None, use_dora=True)])
+    for name, key, value, text in (("broken", "rank_pattern", {"(": 2}, "\"(\" is no regular expression"),
+                                   ("worded", "alpha_pattern", {"x": "2"}, "\"x\" has no number"),
+                                   ("listed", "alpha_pattern", [2], "alpha_pattern is no object"),
+                                   ("partial", "rank_pattern", {"x": 2.5}, "a number of rank_pattern")):
+        fails(text, [*generate, "--adapter", edited(name, lambda tensors: None, **{key: value})])
+    fails("the largest rank is 60, and the program takes up to 48 ranks",
+          [*generate, "--adapter", edited("higher", lambda tensors: None, rank_pattern={".*": 60})])
+    lower = edited("lower", lambda tensors: None, rank_pattern={".*": 2})
+    fails("has shape", [*generate, "--adapter", lower])
+    fails("but adapter_config.json says 2",
+          [arguments.batonc, "merge", lower, "--model", arguments.folder, "-o", path("unmerged"), "--quiet"])
     fails("adapter_config.json", [*generate, "--adapter", path("nowhere")])
     fails("the program takes no adapters", [base.path, *generate[1:], "--adapter", first])
     fails("--adapter: expected NAME=DIR", [*serve, "--adapter", first])
@@ -167,7 +228,6 @@ def check_refusals(arguments, program, base, adapters, template, path):
     fails("--max-adapter-rank=2000 is out of range", [*compile_, *BATCH, "--max-adapters=2", "--max-adapter-rank=2000"])
     fails("has no linear that can be adapted called 'nothing'",
           [*compile_, *BATCH, "--max-adapters=2", "--adapter-targets=nothing"])
-    fails("--max-adapters with --mesh=tp=2", [*compile_, *BATCH, "--max-adapters=2", "--mesh=tp=2"])
     out = path("wrong.jsonl")
     run([program.path, "batch", *weights, "--out", out, "--adapter", f"a={first}", "--requests",
          write_lines(path("wrong-requests.jsonl"), [{"id": "x", "tokens": [1], "adapter": "b"}])], check=False)
@@ -241,6 +301,7 @@ def test(arguments, scratch):
     print(f"{len(requests)} requests with {len(adapters)} adapters: the bits of each alone, "
           f"{summary['adapter_loads']} loads")
     if not arguments.quick:
+        check_patterns(arguments, program, template, tokens[:40], generator, path)
         check_refusals(arguments, program, base, adapters, template, path)
         check_server(arguments, program, adapters, batch, tokens, path)
     if arguments.cuda:

@@ -651,10 +651,6 @@ std::string tools::CompileFlags::finishAdapters(CompileOptions &options) const {
   if (adapterRank < 1 || adapterRank > most)
     return "--max-adapter-rank=" + std::to_string(adapterRank) +
            " is out of range, expected 1 to " + std::to_string(most);
-  if (!mesh.empty())
-    return "--max-adapters with --mesh=" + mesh +
-           " is not built yet; batonc merge makes one checkpoint of a model "
-           "and an adapter, which ranks run";
   AdapterSlots &slots = options.adapterSlots.emplace();
   slots.most = llvm::alignTo(adapterRank, model::kRankUnit);
   slots.ranks = slots.most * maxAdapters;

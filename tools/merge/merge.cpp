@@ -171,7 +171,13 @@ Sum make_sum(const Checkpoint &model, const Checkpoint &adapter,
   Sum sum;
   sum.weight = weight_of(model, module);
   sum.pair = read_pair(adapter, module, settings.decomposed);
-  sum.factor = static_cast<float>(settings.factor());
+  if (sum.pair.rank != settings.rank_of(module))
+    throw Error((adapter.folder() / adapter_weights_name).string() +
+                ": the pair beside " + quote_name(module) + " has rank " +
+                std::to_string(sum.pair.rank) + ", but " +
+                std::string(adapter_config_name) + " says " +
+                std::to_string(settings.rank_of(module)));
+  sum.factor = static_cast<float>(settings.factor_of(module));
   sum.transposed = by_inputs;
   const Tensor &tensor = *sum.weight.tensor;
   std::vector<uint64_t> shape = {sum.pair.outputs, sum.pair.inputs};

@@ -98,6 +98,12 @@ int main(int argc, char **argv) {
       ->check(CLI::PositiveNumber)
       ->capture_default_str()
       ->needs(data);
+  app.add_option("--exchanges", options.exchanges,
+                 "of each layer, the most neurons that come back for others, "
+                 "where less is lost so")
+      ->type_name("N")
+      ->capture_default_str()
+      ->needs(data);
   app.add_option("--calibration-memory", options.memory,
                  "bytes of second moments (8 for each two neurons of a layer) "
                  "that one run over the text collects, of a layer at least; "

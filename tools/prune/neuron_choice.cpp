@@ -3,6 +3,7 @@
 #include "tools/prune/neuron_choice.h"
 
 #include "runtime/error.h"
+#include "tools/prune/neuron_exchange.h"
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
@@ -132,10 +133,40 @@ std::vector<uint32_t> largest(std::span<const double> sizes, uint64_t keep) {
   return order;
 }
 
+/// The least squares of those that stay, from all the data; `g` has `added` on
+/// its diagonal, which does not count as lost, and `all` is tr(W G W^T).
+static LeastSquaresChoice solve(const Matrix &w, const Matrix &g,
+                                const std::vector<bool> &is_gone, double added,
+                                double all) {
+  LeastSquaresChoice choice;
+  std::vector<Eigen::Index> kept, gone;
+  for (size_t j = 0; j < is_gone.size(); ++j)
+    if (is_gone[j]) {
+      gone.push_back(static_cast<Eigen::Index>(j));
+    } else {
+      kept.push_back(static_cast<Eigen::Index>(j));
+      choice.kept.push_back(static_cast<uint32_t>(j));
+    }
+  Matrix solution = w(Eigen::all, kept);
+  if (!gone.empty()) {
+    const Matrix within = g(kept, kept), across = g(kept, gone);
+    const Matrix shares = within.llt().solve(across);
+    solution.noalias() += w(Eigen::all, gone) * shares.transpose();
+    Matrix change = -w;
+    change(Eigen::all, kept) = solution - w(Eigen::all, kept);
+    const double lost =
+        (change * g).cwiseProduct(change).sum() - added * change.squaredNorm();
+    choice.loss = all > 0 ? std::max(0.0, lost) / all : 0;
+  }
+  const RowMajor<float> rounded = solution.cast<float>();
+  choice.weights.assign(rounded.data(), rounded.data() + rounded.size());
+  return choice;
+}
+
 LeastSquaresChoice choose_by_least_squares(std::span<const float> weights,
                                            std::span<const double> moments,
                                            uint64_t neurons, uint64_t keep,
-                                           double damping) {
+                                           double damping, uint64_t exchanges) {
   const auto n = static_cast<Eigen::Index>(neurons);
   const auto outputs = static_cast<Eigen::Index>(weights.size() / neurons);
   const Matrix w = Eigen::Map<const RowMajor<float>>(weights.data(), outputs, n)
@@ -159,29 +190,14 @@ LeastSquaresChoice choose_by_least_squares(std::span<const float> weights,
     for (uint64_t j = 0; j < neurons; ++j)
       is_gone[j] = elimination.has_gone(static_cast<Eigen::Index>(j));
   }
-  LeastSquaresChoice choice;
-  std::vector<Eigen::Index> kept, gone;
-  for (uint64_t j = 0; j < neurons; ++j)
-    if (is_gone[j]) {
-      gone.push_back(static_cast<Eigen::Index>(j));
-    } else {
-      kept.push_back(static_cast<Eigen::Index>(j));
-      choice.kept.push_back(static_cast<uint32_t>(j));
-    }
-  // The least squares from all the data, not what elimination has come to.
-  Matrix solution = w(Eigen::all, kept);
-  if (!gone.empty()) {
-    const Matrix within = g(kept, kept), across = g(kept, gone);
-    const Matrix shares = within.llt().solve(across);
-    solution.noalias() += w(Eigen::all, gone) * shares.transpose();
-    Matrix change = -w;
-    change(Eigen::all, kept) = solution - w(Eigen::all, kept);
-    const double lost =
-        (change * g).cwiseProduct(change).sum() - added * change.squaredNorm();
-    choice.loss = all > 0 ? std::max(0.0, lost) / all : 0;
+  // Elimination has come to the same with more rounding.
+  LeastSquaresChoice choice = solve(w, g, is_gone, added, all);
+  if (const uint64_t made = exchange_neurons(g, w, exchanges, is_gone)) {
+    LeastSquaresChoice other = solve(w, g, is_gone, added, all);
+    other.exchanges = made;
+    if (other.loss < choice.loss)
+      return other;
   }
-  const RowMajor<float> rounded = solution.cast<float>();
-  choice.weights.assign(rounded.data(), rounded.data() + rounded.size());
   return choice;
 }
 

@@ -27,12 +27,16 @@ struct LeastSquaresChoice {
   std::vector<float> weights;
   /// What is lost, as a part of tr(W G W^T).
   double loss = 0;
+  /// How many neurons came back for another one.
+  uint64_t exchanges = 0;
 };
 
 /// Removes neurons one by one, each time the one without which least is lost if
 /// all others' weights may change (backward elimination, as OSSCAR has it: Meng
 /// et al., 2024; the closed form is that of the optimal brain surgeon), and
-/// solves for the weights of those that stay. `weights` is [outputs, neurons],
+/// solves for the weights of those that stay. Before that, up to `exchanges`
+/// times, a neuron comes back for another one (neuron_exchange.h), if less is
+/// lost so. `weights` is [outputs, neurons],
 /// row-major, and `moments` [neurons, neurons]; `damping` of the moments' mean
 /// diagonal is added to their diagonal, for neurons that are sums of others, or
 /// that no text has reached. Throws Error where that does not make them
@@ -40,7 +44,7 @@ struct LeastSquaresChoice {
 LeastSquaresChoice choose_by_least_squares(std::span<const float> weights,
                                            std::span<const double> moments,
                                            uint64_t neurons, uint64_t keep,
-                                           double damping);
+                                           double damping, uint64_t exchanges);
 
 } // namespace baton
 

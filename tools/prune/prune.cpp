@@ -261,8 +261,9 @@ std::vector<float> Pruning::down_of(const LayerName &name) const {
 LayerChoice Pruning::choose(const LayerName &name) {
   const uint64_t neurons = layout->neurons();
   if (moments) {
-    LeastSquaresChoice found = choose_by_least_squares(
-        down_of(name), moments->of(name.layer), neurons, keep, options.damping);
+    LeastSquaresChoice found =
+        choose_by_least_squares(down_of(name), moments->of(name.layer), neurons,
+                                keep, options.damping, options.exchanges);
     losses.push_back(found.loss);
     return {std::move(found.kept), std::move(found.weights)};
   }

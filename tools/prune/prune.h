@@ -31,6 +31,8 @@ struct PruneOptions {
   /// The most windows of 512 tokens.
   uint64_t windows = 32;
   double damping = 1e-6;
+  /// Most neurons of a layer that come back for others.
+  uint64_t exchanges = 256;
   /// Bytes that second moments of one run may take.
   uint64_t memory = uint64_t(4) << 30;
 

@@ -41,9 +41,10 @@ struct Layer {
                .squaredNorm() /
            (x * w.transpose()).squaredNorm();
   }
-  LeastSquaresChoice choose(uint64_t keep, double damping) const {
+  LeastSquaresChoice choose(uint64_t keep, double damping,
+                            uint64_t exchanges = 0) const {
     return choose_by_least_squares(weights(), moments(), uint64_t(x.cols()),
-                                   keep, damping);
+                                   keep, damping, exchanges);
   }
 };
 
@@ -101,6 +102,70 @@ TEST(NeuronChoice, IsThatOfQrNeuronByNeuron) {
   }
 }
 
+/// Each time the exchange by which QR loses least, until none wins much.
+Places exchanged(const Layer &layer, Places kept, uint64_t most) {
+  for (uint64_t made = 0; made < most; ++made) {
+    double least = layer.loss(kept) * (1 - 1e-4);
+    Places best;
+    for (size_t i = 0; i < kept.size(); ++i)
+      for (Eigen::Index j = 0; j < layer.x.cols(); ++j) {
+        if (std::count(kept.begin(), kept.end(), j))
+          continue;
+        Places other = kept;
+        other[i] = j;
+        if (const double loss = layer.loss(other); loss < least) {
+          least = loss;
+          best = other;
+        }
+      }
+    if (best.empty())
+      break;
+    std::sort(best.begin(), best.end());
+    kept = best;
+  }
+  return kept;
+}
+
+TEST(NeuronChoice, ExchangesAreThoseOfQr) {
+  uint64_t several = 0;
+  for (unsigned seed = 1; seed <= 30; ++seed) {
+    const Layer layer = random_layer(seed, 60, 14, 3);
+    const Places eliminated = greedy(layer, 6);
+    for (uint64_t most : {1, 100}) {
+      const Places expected = exchanged(layer, eliminated, most);
+      const LeastSquaresChoice found = layer.choose(6, 1e-12, most);
+      ASSERT_EQ(Places(found.kept.begin(), found.kept.end()), expected)
+          << "seed " << seed << ", " << most;
+      EXPECT_NEAR(found.loss, layer.loss(expected), 1e-9);
+      EXPECT_EQ(found.exchanges > 0, expected != eliminated);
+      EXPECT_LE(found.exchanges, most);
+      several += found.exchanges > 1;
+    }
+  }
+  // Elimination is not where it ends.
+  EXPECT_GT(several, 0u);
+}
+
+TEST(NeuronChoice, ExchangesLoseNothingMore) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    const Layer layer = random_layer(seed, 300, 100, 8);
+    const LeastSquaresChoice before = layer.choose(40, 1e-9),
+                             after = layer.choose(40, 1e-9, 1000);
+    EXPECT_GT(after.exchanges, 0u) << "seed " << seed;
+    EXPECT_LT(after.exchanges, 1000u);
+    EXPECT_LT(after.loss, before.loss);
+    EXPECT_NEAR(after.loss, layer.loss({after.kept.begin(), after.kept.end()}),
+                1e-9);
+  }
+  // What is lost by rounding alone is no reason for one.
+  Layer layer = random_layer(11, 90, 12, 6, 1.0);
+  for (Eigen::Index j = 8; j < 12; ++j)
+    layer.x.col(j) = 2.0 * layer.x.col(j - 8) - layer.x.col(j - 4);
+  EXPECT_EQ(layer.choose(8, 1e-9, 100).exchanges, 0u);
+  layer.x.setZero();
+  EXPECT_EQ(layer.choose(3, 1e-6, 100).kept.size(), 3u);
+}
+
 TEST(NeuronChoice, GoesOnOverBlocksOfChanges) {
   // More than one block is removed; the way there is the greedy one still.
   const Layer layer = random_layer(7, 400, 150, 4, 0.05);
@@ -146,9 +211,9 @@ TEST(NeuronChoice, KeepsAllAndSilentOnes) {
   std::vector<double> negative(4, 0);
   negative[0] = negative[3] = -1;
   negative[1] = negative[2] = 5;
-  EXPECT_THROW(
-      choose_by_least_squares(std::vector<float>{1, 1}, negative, 2, 1, 1e-6),
-      Error);
+  EXPECT_THROW(choose_by_least_squares(std::vector<float>{1, 1}, negative, 2, 1,
+                                       1e-6, 0),
+               Error);
 }
 
 TEST(NeuronChoice, Largest) {
