@@ -47,6 +47,14 @@ llvm::StringRef inputRounding(OpT op, mlir::Value weight) {
   return program.getAmx() ? "amx_" : "rounded_";
 }
 
+/// What gradients by such a weight, and logits of a training step, round: only
+/// AMX's sums have bodies for these.
+template <typename OpT>
+llvm::StringRef gradientRounding(OpT op, mlir::Value weight) {
+  const llvm::StringRef rounding = inputRounding(op, weight);
+  return rounding == "amx_" ? rounding : "";
+}
+
 /// Whether such bodies also read the rows that were rounded.
 inline bool readsExactRows(llvm::StringRef rounding) {
   return rounding == "partly_integer_";

@@ -29,6 +29,13 @@ std::optional<Adapter> Adapter::parse(const nlohmann::json &description) {
   return adapter;
 }
 
+/// What Python's expressions have and these do not, if there is some: an end or
+/// a beginning of all, a group with a name, a flag, or one that looks back.
+static bool is_only_pythons(const std::string &pattern) {
+  static const std::regex own("\\\\[AZ]|\\(\\?(?![:=!])");
+  return std::regex_search(pattern, own);
+}
+
 /// The patterns of a key, in the order of the file, as which PEFT tries them.
 static std::vector<ModulePattern>
 read_patterns(const std::filesystem::path &path, const char *key) {
@@ -46,9 +53,22 @@ read_patterns(const std::filesystem::path &path, const char *key) {
   for (const auto &[name, value] : found->items()) {
     if (!value.is_number())
       fail(": " + quote_name(name) + " has no number");
+    // Names of modules are shorter by far, and expressions are read by
+    // recursion.
+    constexpr size_t longest = 512;
+    if (name.size() > longest || is_only_pythons(name))
+      fail(": " + quote_name(name.substr(0, longest)) +
+           (name.size() > longest
+                ? " is too long"
+                : " has parts of Python's expressions that Baton does not "
+                  "read: \\A, \\Z, or (? without one of : = !"));
     try {
-      patterns.push_back(
-          {std::regex("(?:.*\\.)?(?:" + name + ")"), value.get<double>()});
+      // Without going back, which takes exponential time of some expressions,
+      // and recursion for each character.
+      patterns.push_back({std::regex("(?:.*\\.)?(?:" + name + ")",
+                                     std::regex::ECMAScript |
+                                         std::regex_constants::__polynomial),
+                          value.get<double>()});
     } catch (const std::regex_error &) {
       fail(": " + quote_name(name) + " is no regular expression");
     }

@@ -377,10 +377,13 @@ struct BatonWorkerState : BatonWorker {
                                           int64_t first) const {
     __shared__ uint32_t taken;
     __syncthreads();
+    // One thread reads where it counts from: behind the last task others may
+    // be late, and count_tickets() would come before them.
     if (threadIdx.x == 0)
-      taken = atomicAdd(events + counter * BATON_DEVICE_WORD_STRIDE, 1u);
+      taken = atomicAdd(events + counter * BATON_DEVICE_WORD_STRIDE, 1u) -
+              bases[first];
     __syncthreads();
-    return static_cast<uint32_t>(taken - bases[first]);
+    return taken;
   }
   /// Every worker has found in each iteration that all `tasks` were taken.
   __device__ __forceinline__ void count_tickets(int64_t first,

@@ -37,7 +37,7 @@ static LogicalResult tileFrozen(model::LinearInputGradientOp op, View dy,
                          .depth = dy.type.getDimension(1),
                          .inputs = out.type.getDimension(1),
                          .width = tiles.width,
-                         .rounding = inputRounding(op, op.getWeight())});
+                         .rounding = gradientRounding(op, op.getWeight())});
   return success();
 }
 
