@@ -125,9 +125,15 @@ static Error roundInputs(mlir::ModuleOp module, const CompileOptions &options,
     Expected<bool> amx = sumsByAmx(options);
     if (!amx)
       return amx.takeError();
+    bool routes = false;
+    module.walk([&](model::RouteOp) { routes = true; });
+    if (options.training && routes)
+      return createStringError(
+          flag + "adapters of mixtures train with inputs in F32, lest rows go "
+                 "to other experts; leave the flag out");
     if (options.training && !*amx)
       return createStringError(
-          flag + "in training there are AMX's sums, and the CPU has no AMX; "
+          flag + "training has AMX's sums only, and the CPU has no AMX; "
                  "--activations=bf16-amx has them on any CPU, slowly");
     for (auto program : module.getOps<model::ProgramOp>()) {
       program.setInputs(mlir::BFloat16Type::get(module.getContext()));

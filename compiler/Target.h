@@ -39,7 +39,7 @@ enum class Feature {
   batches,
   /// --offload: layers come from a file while a step runs.
   offloading,
-  /// --activations=bf16: products of pairs of BF16 numbers.
+  /// --activations=bf16 and its like: products of BF16 numbers.
   roundedInputs,
   /// --gathered-layers=2: a layer's weights are gathered while the layer before
   /// computes.

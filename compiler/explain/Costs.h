@@ -95,7 +95,7 @@ struct LinearCosts {
   std::map<std::pair<int64_t, int64_t>, double> expertBytes;
   /// How they are stored; of several types each.
   std::set<std::string> dtypes;
-  /// What inputs of some are rounded to: "int8", "bf16".
+  /// What inputs of some are rounded to: "int8", "bf16", "bf16-amx".
   std::set<std::string> inputs;
   std::string dtype() const {
     return dtypes.empty() ? "f32" : llvm::join(dtypes, ", ");

@@ -73,7 +73,7 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
                             const compiler::TargetDescription *target) {
   if (!target)
     return "";
-  bool isLinear = false, isGated = false, isAttention = false;
+  bool isLinear = false, isGated = false, isAmx = false, isAttention = false;
   auto module = phase->getParentOfType<mlir::ModuleOp>();
   for (auto call : phase.getBody().getOps<event::CallOp>()) {
     if (module && module.lookupSymbol<event::BodyOp>(call.getCallee()))
@@ -88,12 +88,14 @@ static std::string entryFor(event::PhaseOp phase, const std::string &along,
                         body->kind == bodies::Kind::integer_gated_linear ||
                         body->kind == bodies::Kind::rounded_gated_linear ||
                         body->kind == bodies::Kind::amx_gated_linear);
+    isAmx |= body && (body->kind == bodies::Kind::amx_linear ||
+                      body->kind == bodies::Kind::amx_gated_linear);
     isAttention |= body && isAttentionBody(body->kind);
   }
   if (along == "rows") {
     auto [name, value] =
         isLinear || isGated
-            ? std::pair(target->linearRows == target->amxLinearRows
+            ? std::pair(isAmx && target->linearRows == target->amxLinearRows
                             ? "amx_linear_rows"
                             : "linear_rows",
                         target->linearRows)

@@ -25,7 +25,12 @@ static Kind kindOf(event::PhaseOp phase) {
     StringRef callee = call.getCallee();
     if (callee.contains("gated_linear"))
       kind = Kind::gated;
-    else if (callee.starts_with("linear"))
+    else if (auto body = bodies::lookUp(callee);
+             body && (body->kind == bodies::Kind::linear ||
+                      body->kind == bodies::Kind::integer_linear ||
+                      body->kind == bodies::Kind::partly_integer_linear ||
+                      body->kind == bodies::Kind::rounded_linear ||
+                      body->kind == bodies::Kind::amx_linear))
       kind = Kind::linear;
     else if (callee.starts_with("attention"))
       kind = Kind::attention;

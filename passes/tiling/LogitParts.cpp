@@ -26,7 +26,7 @@ LogitParts::LogitParts(Operation *op, Value x, Value weight, Value bias,
   if (model::isFrozen(weight)) {
     panels = tiler.panels(nameOf(op) + ".weight", weight,
                           /*alternating=*/false);
-    rounding = inputRounding(op, weight);
+    rounding = gradientRounding(op, weight);
   } else {
     const Trainable &trainable = training.trainable(weight);
     this->weight = trainable.weight;
@@ -130,11 +130,19 @@ SmallVector<LogitPart> LogitParts::parts() const {
 
 void LogitParts::tileLogits(const LogitPart &part) {
   int64_t tiles = ceilDiv(tokens, tileTokens);
-  PhaseBuilder phase = this->phase(".logits", {plan.constant(tiles)}, {tiles});
+  SmallVector<AffineExpr> grid = {plan.constant(tiles)};
+  SmallVector<int64_t> capacity = {tiles};
+  // A worker rounds rows again where the first coordinate changes.
+  const unsigned tile = rounding.empty() ? 0 : 1;
+  if (tile) {
+    grid.insert(grid.begin(), plan.constant(1));
+    capacity.insert(capacity.begin(), 1);
+  }
+  PhaseBuilder phase = this->phase(".logits", grid, capacity);
   Box in = rowsOf(phase, x, part), out = logitsOf(phase, part);
-  narrow(out, 1, phase.coordinate(0), tileTokens);
+  narrow(out, 1, phase.coordinate(tile), tileTokens);
   phase.reads(x, phase.whole(x));
-  Attribute bias = this->bias.tile(phase, 0, tileTokens);
+  Attribute bias = this->bias.tile(phase, tile, tileTokens);
   if (panels) {
     phase.writes(logits, out);
     Attribute rows = phase.address(x, in), stride = phase.stride(x, 0),
@@ -157,9 +165,9 @@ void LogitParts::tileLogits(const LogitPart &part) {
         Weight(panels).bodyFor((rounding + "linear").str()),
         {phase.address(logits, out), phase.stride(logits, 0), rows, stride,
          phase.weight(panels, panels.getFormAttr().getOffset(
-                                  phase.coordinate(0) * tileTokens)),
+                                  phase.coordinate(tile) * tileTokens)),
          bias, phase.null(), phase.integer(0), count, phase.integer(width),
-         tasks::countOf(phase, 0, tileTokens, tokens),
+         tasks::countOf(phase, tile, tileTokens, tokens),
          phase.integer32(static_cast<int32_t>(model::Activation::identity))});
     return;
   }

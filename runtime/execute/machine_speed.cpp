@@ -332,14 +332,12 @@ double measure_hand_over(unsigned threads) {
 MachineLimits limits_of(const Metadata &metadata) {
   MachineLimits limits;
   const auto model = metadata.json.find("model");
-  if (model == metadata.json.end())
-    return limits;
-  const std::string rounded = model->value("activations", "");
-  if (rounded == "bf16")
-    limits.products = Arithmetic::bf16_pairs;
-  else if (rounded == "bf16-amx" &&
-           metadata.json.at("target").value("amx", false))
+  const auto target = metadata.json.find("target");
+  if (target != metadata.json.end() && target->value("amx", false))
     limits.products = Arithmetic::bf16_tiles;
+  else if (model != metadata.json.end() &&
+           model->value("activations", "") == "bf16")
+    limits.products = Arithmetic::bf16_pairs;
   return limits;
 }
 

@@ -65,9 +65,12 @@ BATON_INLINE Line load_last(const BFloat16 *weights) {
 /// sums stored to the memory behind `sums`, before it ends.
 class PairArithmetic {
 public:
-  BATON_INLINE explicit PairArithmetic(Real *sums)
+  /// `operands` and `more` point to what is on the caller's stack, if it is.
+  BATON_INLINE explicit PairArithmetic(Real *sums,
+                                       const void *operands = nullptr,
+                                       const void *more = nullptr)
       : sums(sums), state(baton_begin_pairs()) {
-    asm volatile("" : : "r"(sums) : "memory");
+    asm volatile("" : : "r"(sums), "r"(operands), "r"(more) : "memory");
   }
   BATON_INLINE ~PairArithmetic() {
     asm volatile("" : : "r"(sums) : "memory");
