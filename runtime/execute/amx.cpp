@@ -4,6 +4,10 @@
 
 #include "runtime/error.h"
 
+#include <cerrno>
+#include <cstring>
+#include <string>
+
 #if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,11 +31,12 @@ void require_amx(const Metadata &metadata) {
   if (target == metadata.json.end() || !target->value("amx", false) ||
       request_amx())
     return;
-  throw Error(
-      "this program was compiled for a CPU with AMX, which this machine "
-      "lacks or its kernel does not let programs use; compile it with "
-      "--target-cpu=x86-64-v4, which has the same bits with "
-      "--activations=bf16-amx");
+  throw Error(std::string("this program was compiled for a CPU with AMX, which "
+                          "this machine lacks or its kernel does not let it "
+                          "use (") +
+              std::strerror(errno) +
+              "); compile it with --activations=bf16-amx and a --target-cpu "
+              "without, such as x86-64-v3, for the same bits");
 }
 
 } // namespace baton

@@ -206,6 +206,8 @@ def check_refusals(arguments, program, base, adapters, template, path):
     fails("takes up to 48 ranks", [*generate, "--adapter", edited("high", lambda tensors: None, r=1000)])
     fails("use_dora scales rows of the model's weights", [*generate, "--adapter", edited("dora", lambda tensors: None, use_dora=True)])
     for name, key, value, text in (("broken", "rank_pattern", {"(": 2}, "\"(\" is no regular expression"),
+                                   ("python", "alpha_pattern", {".*q_proj\\Z": 2}, "that Baton does not read"),
+                                   ("long", "rank_pattern", {"x" * 600: 2}, "is too long"),
                                    ("worded", "alpha_pattern", {"x": "2"}, "\"x\" has no number"),
                                    ("listed", "alpha_pattern", [2], "alpha_pattern is no object"),
                                    ("partial", "rank_pattern", {"x": 2.5}, "a number of rank_pattern")):

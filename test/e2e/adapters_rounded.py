@@ -16,6 +16,7 @@ from programs import expect, quickly, run
 from training import lines_of, read_bytes, read_tensors, write_tokens
 
 FLAG = "--activations=bf16-amx"
+MIXTURE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "golden/olmoe-top3")
 WEIGHTS = "adapter_model.safetensors"
 
 
@@ -35,11 +36,13 @@ def check_refusals(batonc, folder, path):
     lora = ["--mode=train", "--adapter=lora:r=4"]
     for flags, words in (
             (["--mode=train", FLAG], "for --adapter=lora"),
+            ([*lora, FLAG, MIXTURE], "adapters of mixtures train with inputs in F32"),
             ([*lora, "--activations=bf16-avx512"], "bf16-amx trains"),
             ([*lora, "--activations=bf16", "--target-cpu=x86-64-v3"], "has them on any CPU, slowly"),
             ([*lora, FLAG, "--target=cuda:emulated"], "is not built yet"),
             ([*lora, FLAG, "--dtype=f32"], "no weight that linears of")):
-        result = run([batonc, folder, *flags, "-o", path("none")], check=False)
+        own = [] if MIXTURE in flags else [folder]
+        result = run([batonc, *own, *flags, "-o", path("none")], check=False)
         expect(result.returncode == 1 and words in result.stderr, f"{flags}: {result}")
 
 
@@ -50,8 +53,8 @@ def test(arguments, scratch):
     write_tokens(path("tokens.u16"), (generator.randrange(97) for _ in range(1000)))
 
     def train(name, *flags, workers=2, steps=5, more=()):
-        run([arguments.batonc, folder, "--mode=train", "--adapter=lora:r=4", "--quiet", *quickly([]), *flags, "-o",
-             path(name)])
+        adapter = [] if "dora" in name else ["--adapter=lora:r=4"]
+        run([arguments.batonc, folder, "--mode=train", *adapter, "--quiet", *quickly([]), *flags, "-o", path(name)])
         result = run([path(name), "train", "--weights", folder, "--data", path("tokens.u16"), "--seq", 16, "--batch", 3,
                       "--lr", 1e-2, "--init-seed", 7, "--steps", steps, "--out", path(f"{name}-{workers}"), "--quiet",
                       "--workers", workers, *more])
@@ -94,6 +97,10 @@ def test(arguments, scratch):
                               for name, flags in (("stages", [FLAG]), ("exact-stages", [])))
     expect(0 < abs(again[0]["loss"] / other[0]["loss"] - 1) < 0.01, f"pp=2: {again}, of inputs in F32 {other}")
     print("bits are the same for other workers, CPUs, and with --recompute; losses of ranks are one's")
+    for name, flags in (("dora", ["--adapter=lora:r=4,dora"]), ("tp", ["--mesh=tp=2"])):
+        (again, _), (other, _) = (train(f"{name}-{i}", *flags, *more, steps=2) for i, more in enumerate(([FLAG], [])))
+        for line, near in zip(again, other, strict=True):
+            expect(0 < abs(line["loss"] / near["loss"] - 1) < 0.01, f"{flags}: {line}, of inputs in F32 {near}")
     check_plan(arguments.batonc, folder)
     check_refusals(arguments.batonc, folder, path)
 

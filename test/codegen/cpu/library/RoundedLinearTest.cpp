@@ -427,6 +427,32 @@ TYPED_TEST(RoundedLinear, RowsAndColumnsTileWithoutChangingBits) {
   }
 }
 
+// More rows and columns than have their sums on the stack.
+TYPED_TEST(RoundedLinear, ManyRowsAndColumnsComeInGroups) {
+  Random random(12);
+  for (int64_t k : {40, 290})
+    for (int64_t rows : {129, 300}) {
+      const int64_t columns = 272;
+      const Buffer x = draw_rows(random, rows, k, Size::usual);
+      const Weight<BF16> weight = draw_weight(random, columns, k, Size::usual);
+      const auto panels = weight.packed();
+      Buffer whole(rows, columns);
+      run_linear<TypeParam>(whole, x, 0, rows, panels, k, columns);
+      for (int64_t row : {int64_t(0), int64_t(127), int64_t(128), rows - 1})
+        for (int64_t column : {0, 127, 128, 150, 255, 271}) {
+          const float expected = TypeParam::product(
+              halves_of(x, row), weight.stored.data() + column * k, k);
+          ASSERT_EQ(std::bit_cast<uint32_t>(whole.at(row, column)),
+                    std::bit_cast<uint32_t>(expected))
+              << "k " << k << ", row " << row << ", column " << column;
+        }
+      // Alone, and with an odd number of panels.
+      Buffer part(1, 137);
+      run_linear<TypeParam>(part, x, rows - 1, 1, panels, k, 137);
+      expect_same_bits(part.row(0), whole.row(rows - 1), 137);
+    }
+}
+
 TYPED_TEST(RoundedLinear, BiasActivationAndResidualAreAddedInF32) {
   Random random(6);
   const int64_t rows = 6, k = 50, columns = 40;
