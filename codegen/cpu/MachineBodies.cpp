@@ -154,8 +154,8 @@ void writePairs(Function &function) {
   builder.CreateRetVoid();
 }
 
-/// Fused multiply-adds of pairs, which baton_begin_pairs() has told to take
-/// denormal numbers for zeros.
+/// Fused multiply-adds of pairs, which baton_begin_pairs() or
+/// baton_begin_chains() has told to take denormal numbers for zeros.
 class FusedPairs {
 public:
   explicit FusedPairs(Function &function)
@@ -300,8 +300,8 @@ void writeAmxMultiplyFirst(AmxWriter &writer) {
   writer.multiply(1, 4, 7);
 }
 
-/// baton_begin_pairs() that has denormal operands and results be zeros, and
-/// baton_end_pairs() that has them be what they were.
+/// What begins arithmetic in which denormal operands and results are zeros, and
+/// what has them be what they were.
 void writeBorders(Function &begin, Function &end) {
   constexpr uint32_t flushToZero = 0x8000, denormalsAreZero = 0x40;
   IRBuilder<> builder = rewrite(begin);
@@ -402,10 +402,13 @@ void baton::cpu::chooseMachineBodies(Module &module,
                              std::pair("baton_join_chains", &writeJoin)})
     if (Function *function = inlined(module, name); function && isFused)
       write(*function);
-  Function *begin = inlined(module, "baton_begin_pairs");
-  Function *end = inlined(module, "baton_end_pairs");
-  if (begin && end && isFused)
-    writeBorders(*begin, *end);
+  for (auto [first, last, needed] :
+       {std::tuple("baton_begin_pairs", "baton_end_pairs", !hasPairDots),
+        std::tuple("baton_begin_chains", "baton_end_chains", true)}) {
+    Function *begin = inlined(module, first), *end = inlined(module, last);
+    if (begin && end && isFused && needed)
+      writeBorders(*begin, *end);
+  }
   answer(module, "baton_has_pair_dots", hasPairDots);
 
   const bool hasAmx = isX86 && cpu.checkFeatures("+amx-bf16,+avx512bw");

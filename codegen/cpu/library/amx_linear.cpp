@@ -199,7 +199,7 @@ BATON_INLINE void for_each_chained_group(RoundedRows x, const BFloat16 *panels,
     for (int64_t panel = 0; panel < panel_count; panel += 2) {
       const BFloat16 *first = panels + panel * k * lanes;
       {
-        const PairArithmetic arithmetic(sums);
+        const ChainArithmetic arithmetic(sums);
         if (Rows == 1 && panel + 1 < panel_count)
           multiply_chains<1, 2>(sums, x.from(row), first, k);
         else

@@ -161,7 +161,7 @@ BATON_INLINE void chain_turned(const Real *a, int64_t stride, int64_t rows,
       for (int64_t unit = 0; unit < side.units(block); ++unit)
         side.make(tiles, block, unit);
       const RoundedRows x = inputs.round(depth, block.lines);
-      const PairArithmetic arithmetic(sums, tiles, x.first);
+      const ChainArithmetic arithmetic(sums, tiles, x.first);
       for (int64_t panel = 0; panel < 2; ++panel)
         for (int64_t row = 0; row < rows; ++row) {
           Vector even = splat(0.0f), odd = splat(0.0f);

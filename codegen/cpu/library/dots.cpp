@@ -162,3 +162,5 @@ baton_join_chains(float *sums, const float *even, const float *odd) {
 
 extern "C" __attribute__((noinline)) uint32_t baton_begin_pairs() { return 0; }
 extern "C" __attribute__((noinline)) void baton_end_pairs(uint32_t) {}
+extern "C" __attribute__((noinline)) uint32_t baton_begin_chains() { return 0; }
+extern "C" __attribute__((noinline)) void baton_end_chains(uint32_t) {}

@@ -60,6 +60,12 @@ int32_t baton_has_pair_dots();
 /// so.
 void baton_dots_pairs(float *sums, const uint16_t *weights, uint32_t x);
 
+/// Calls of the last function stand between these two. What the first returns
+/// is the second's. Others' arithmetic does not: its denormal numbers may be
+/// lost.
+uint32_t baton_begin_pairs();
+void baton_end_pairs(uint32_t state);
+
 /// even[lane] += the product of weights[lane] with the lower half of x, and
 /// odd[lane] += that of weights[16 + lane] with the upper one, as above.
 void baton_chain_pairs(float *even, float *odd, const uint16_t *weights,
@@ -69,11 +75,9 @@ void baton_chain_pairs(float *even, float *odd, const uint16_t *weights,
 /// above.
 void baton_join_chains(float *sums, const float *even, const float *odd);
 
-/// Calls of the last three functions stand between these two. What the first
-/// returns is the second's. Others' arithmetic does not: its denormal numbers
-/// may be lost.
-uint32_t baton_begin_pairs();
-void baton_end_pairs(uint32_t state);
+/// As baton_begin_pairs() and baton_end_pairs(), for the last two functions.
+uint32_t baton_begin_chains();
+void baton_end_chains(uint32_t state);
 }
 
 #endif // BATON_CODEGEN_CPU_LIBRARY_DOTS_H

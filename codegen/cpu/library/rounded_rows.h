@@ -60,29 +60,31 @@ BATON_INLINE Line load_last(const BFloat16 *weights) {
   return line;
 }
 
-/// While there is one, baton_dots_pairs, baton_chain_pairs and
-/// baton_join_chains may be called. Operands are loaded, and
-/// sums stored to the memory behind `sums`, before it ends.
-class PairArithmetic {
+/// While there is one, functions that stand between Begin and End may be
+/// called. Operands are loaded, and sums stored to the memory behind `sums`,
+/// before it ends.
+template <uint32_t (*Begin)(), void (*End)(uint32_t)> class Arithmetic {
 public:
   /// `operands` and `more` point to what is on the caller's stack, if it is.
-  BATON_INLINE explicit PairArithmetic(Real *sums,
-                                       const void *operands = nullptr,
-                                       const void *more = nullptr)
-      : sums(sums), state(baton_begin_pairs()) {
+  BATON_INLINE explicit Arithmetic(Real *sums, const void *operands = nullptr,
+                                   const void *more = nullptr)
+      : sums(sums), state(Begin()) {
     asm volatile("" : : "r"(sums), "r"(operands), "r"(more) : "memory");
   }
-  BATON_INLINE ~PairArithmetic() {
+  BATON_INLINE ~Arithmetic() {
     asm volatile("" : : "r"(sums) : "memory");
-    baton_end_pairs(state);
+    End(state);
   }
-  PairArithmetic(const PairArithmetic &) = delete;
-  PairArithmetic &operator=(const PairArithmetic &) = delete;
+  Arithmetic(const Arithmetic &) = delete;
+  Arithmetic &operator=(const Arithmetic &) = delete;
 
 private:
   Real *sums;
   uint32_t state;
 };
+
+using PairArithmetic = Arithmetic<baton_begin_pairs, baton_end_pairs>;
+using ChainArithmetic = Arithmetic<baton_begin_chains, baton_end_chains>;
 
 } // namespace baton::cpu
 

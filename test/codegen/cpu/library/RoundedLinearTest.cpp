@@ -330,9 +330,9 @@ TEST(AmxTiles, HaveTheBitsOfTheInstruction) {
       multiply_by_instruction(expected, shapes);
       baton_amx_begin(&shapes);
       baton_amx_load_sums(found.sums.data());
-      const uint32_t state = baton_begin_pairs();
+      const uint32_t state = baton_begin_chains();
       baton_amx_multiply_first(found.inputs.data(), 64, found.weights.data());
-      baton_end_pairs(state);
+      baton_end_chains(state);
       baton_amx_store_sums(found.sums.data());
       baton_amx_end();
       for (size_t at = 0; at < found.sums.size(); ++at) {
