@@ -11,6 +11,11 @@
 #include "llvm/Target/TargetOptions.h"
 #include "llvm/TargetParser/Host.h"
 
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 using namespace llvm;
 
 /// Registers the host's code generator with LLVM, once for the process.
@@ -32,13 +37,31 @@ static Expected<const llvm::Target *> lookUpTarget(const std::string &triple) {
   return createStringError("no code generator for '" + triple + "'");
 }
 
+/// Whether the kernel lets programs have AMX's tiles; where nobody can tell,
+/// what the CPU says counts.
+static bool hostAllowsTiles() {
+#if defined(__x86_64__) && defined(__linux__) && defined(SYS_arch_prctl)
+  // Documentation/arch/x86/xstate.rst of Linux: which states may be asked for.
+  constexpr long supported = 0x1021;
+  constexpr unsigned tileData = 18;
+  uint64_t states = 0;
+  return syscall(SYS_arch_prctl, supported, &states) == 0 &&
+         (states >> tileData & 1);
+#else
+  return true;
+#endif
+}
+
 /// The host's features, `+` or `-` before each. Sorted, because a StringMap's
 /// order is not part of the input.
 static std::string hostFeatures() {
   SmallVector<std::string> features;
-  for (const auto &feature : sys::getHostCPUFeatures())
-    features.push_back((feature.getValue() ? "+" : "-") +
-                       feature.getKey().str());
+  for (const auto &feature : sys::getHostCPUFeatures()) {
+    const bool has =
+        feature.getValue() &&
+        (!feature.getKey().starts_with("amx") || hostAllowsTiles());
+    features.push_back((has ? "+" : "-") + feature.getKey().str());
+  }
   sort(features, [](StringRef left, StringRef right) {
     return left.drop_front() < right.drop_front();
   });
