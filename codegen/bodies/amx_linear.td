@@ -1,6 +1,9 @@
 //===- amx_linear.td - linear layers whose sums are those of AMX ----------===//
 //
-// As rounded_linear.td, without tiling and sharding rules of their own.
+// No tiling rule: model.linear and model.gated_linear call these where the program
+// says so (passes/tiling/rules/linear.cpp, passes/tiling/rules/gated_linear.cpp).
+// No sharding rule: to ranks these linears are like others
+// (passes/sharding/rules/linear.cpp).
 
 include "codegen/bodies/Body.td"
 
