@@ -2,6 +2,7 @@
 
 #include "codegen/cpu/MachineBodies.h"
 
+#include "codegen/cpu/Target.h"
 #include "codegen/cpu/library/amx.h"
 #include "codegen/cpu/library/dots.h"
 
@@ -280,24 +281,23 @@ void writeAmxStore(AmxWriter &writer) {
                 {writer.tile(tile), writer.at(writer.argument(0), tile),
                  writer.line()});
 }
-void writeAmxMultiply(AmxWriter &writer) {
-  Value *stride = writer.argument(2), *weights = writer.argument(3);
+/// The first tile of rows by two of weights.
+void multiplyFirst(AmxWriter &writer, Value *stride, Value *weights) {
   writer.load(6, writer.at(weights, 0), writer.line());
   writer.load(4, writer.argument(0), stride);
   writer.load(7, writer.at(weights, 1), writer.line());
   writer.multiply(0, 4, 6);
   writer.multiply(1, 4, 7);
+}
+void writeAmxMultiply(AmxWriter &writer) {
+  Value *stride = writer.argument(2);
+  multiplyFirst(writer, stride, writer.argument(3));
   writer.load(5, writer.argument(1), stride);
   writer.multiply(2, 5, 6);
   writer.multiply(3, 5, 7);
 }
 void writeAmxMultiplyFirst(AmxWriter &writer) {
-  Value *stride = writer.argument(1), *weights = writer.argument(2);
-  writer.load(6, writer.at(weights, 0), writer.line());
-  writer.load(4, writer.argument(0), stride);
-  writer.load(7, writer.at(weights, 1), writer.line());
-  writer.multiply(0, 4, 6);
-  writer.multiply(1, 4, 7);
+  multiplyFirst(writer, writer.argument(1), writer.argument(2));
 }
 
 /// What begins arithmetic in which denormal operands and results are zeros, and
@@ -411,7 +411,7 @@ void baton::cpu::chooseMachineBodies(Module &module,
   }
   answer(module, "baton_has_pair_dots", hasPairDots);
 
-  const bool hasAmx = isX86 && cpu.checkFeatures("+amx-bf16,+avx512bw");
+  const bool hasAmx = isX86 && cpu.checkFeatures(baton::cpu::amxFeatures);
   for (auto [name, write] :
        {std::pair("baton_amx_begin", &writeAmxBegin),
         std::pair("baton_amx_end", &writeAmxEnd),

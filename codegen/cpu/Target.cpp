@@ -96,7 +96,7 @@ Expected<bool> baton::cpu::hasAmx(const Target &target) {
   std::unique_ptr<MCSubtargetInfo> subtarget((*backend)->createMCSubtargetInfo(
       target.triple, target.cpu, target.features));
   return subtarget && Triple(target.triple).getArch() == Triple::x86_64 &&
-         subtarget->checkFeatures("+amx-bf16,+avx512bw");
+         subtarget->checkFeatures(baton::cpu::amxFeatures);
 }
 
 Expected<std::unique_ptr<TargetMachine>>

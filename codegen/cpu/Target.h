@@ -39,6 +39,9 @@ struct Target {
 /// Fails for a CPU that LLVM does not know.
 llvm::Expected<Target> resolveTarget(const TargetOptions &options);
 
+/// What bodies that multiply by AMX need of a CPU, as LLVM checks it.
+inline constexpr const char *amxFeatures = "+amx-bf16,+avx512bw";
+
 /// Whether `target` has AMX's products of BF16 tiles.
 llvm::Expected<bool> hasAmx(const Target &target);
 
